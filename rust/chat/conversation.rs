@@ -1,0 +1,220 @@
+//! A conversation, read from JSON in OpenAI's spelling.
+//!
+//! Reading checks everything that a template relies on, so rendering cannot fail on a message. What the reference
+//! would lose or garble without a word (a dict as content, a bare string among content parts, arguments that are a
+//! list) is an error here; a null is absent, at every level.
+
+use crate::chat::json::{Object, Value};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Messages, and the tools declared to the model. Borrows from the [`Value`]s it was read from.
+#[derive(Clone, Debug)]
+pub struct Conversation<'v> {
+    /// At least one message.
+    pub messages: Vec<Message<'v>>,
+    /// Tool declarations as the caller gave them; empty if there are none.
+    pub tools: &'v [Value<'v>],
+}
+
+/// One entry of a conversation.
+#[derive(Clone, Debug)]
+pub struct Message<'v> {
+    /// `system`, `user`, `assistant`, `tool`, or any other string.
+    pub role: &'v str,
+    /// Stands in the header in place of the role; never empty.
+    pub name: Option<&'v str>,
+    /// What is said.
+    pub content: Content<'v>,
+    /// The keys that may hold the model's reasoning; which one counts is the template's rule.
+    pub reasoning: Reasoning<'v>,
+    /// Calls; read for assistant messages only, since the templates ignore them elsewhere.
+    pub tool_calls: Vec<ToolCall<'v>>,
+    /// The call that a tool message answers.
+    pub tool_call_id: Option<&'v str>,
+}
+
+/// The reasoning of a message under each of its spellings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reasoning<'v> {
+    /// Kimi's own key.
+    pub reasoning_content: Option<&'v str>,
+    /// What many servers return.
+    pub reasoning: Option<&'v str>,
+    /// An alias that transformers 5.24 reads as `reasoning_content`.
+    pub thinking: Option<&'v str>,
+}
+
+/// The content of a message.
+#[derive(Clone, Debug)]
+pub enum Content<'v> {
+    /// A string; empty if there was none.
+    Text(&'v str),
+    /// A list of parts.
+    Parts(Vec<ContentPart<'v>>),
+}
+
+/// One part of a content list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentPart<'v> {
+    /// Text.
+    Text(&'v str),
+    /// An image, wherever it comes from: the prompt holds a placeholder.
+    Image,
+    /// A video, likewise.
+    Video,
+}
+
+/// One call of a tool.
+#[derive(Clone, Debug)]
+pub struct ToolCall<'v> {
+    /// `functions.<name>:<n>` from a Kimi model; empty if there is none.
+    pub id: &'v str,
+    /// The name of the function, if it is given.
+    pub name: Option<&'v str>,
+    /// What it is called with.
+    pub arguments: Arguments<'v>,
+}
+
+/// The arguments of a call.
+#[derive(Clone, Debug)]
+pub enum Arguments<'v> {
+    /// A string, rendered byte for byte.
+    Text(&'v str),
+    /// An object, rendered as `json.dumps` prints it.
+    Object(&'v Value<'v>),
+}
+
+impl<'v> Conversation<'v> {
+    /// Reads a list of messages, or an object with `messages` and optional `tools`. `tools` given here take the place
+    /// of the object's own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conversation`] with the place of whatever is missing or has the wrong type.
+    pub fn from_value(value: &'v Value<'v>, tools: Option<&'v Value<'v>>) -> Result<Self> {
+        let (messages, own_tools) = match value {
+            Value::Array(messages) => (messages.as_slice(), None),
+            Value::Object(object) => match object.get("messages") {
+                Some(Value::Array(messages)) => (messages.as_slice(), object.get("tools")),
+                Some(other) => return Err(expected("a list of messages", other).at("messages")),
+                None => return Err(fault("missing").at("messages")),
+            },
+            other => return Err(expected("a list of messages or an object with `messages`", other)),
+        };
+        if messages.is_empty() {
+            return Err(fault("expected at least one message, found an empty list").at("messages"));
+        }
+        let read = |(index, message)| {
+            Message::from_value(message).map_err(|error: Error| error.at_index(index).at("messages"))
+        };
+        let messages = messages.iter().enumerate().map(read).collect::<Result<_>>()?;
+        let tools = match tools.filter(|tools| !matches!(tools, Value::Null)).or(own_tools) {
+            None => &[],
+            Some(Value::Array(tools)) => tools.as_slice(),
+            Some(other) => return Err(expected("a list of tools", other).at("tools")),
+        };
+        if let Some((index, other)) = tools.iter().enumerate().find(|(_, tool)| tool.as_object().is_none()) {
+            return Err(expected("an object", other).at_index(index).at("tools"));
+        }
+        Ok(Self { messages, tools })
+    }
+}
+
+impl<'v> Message<'v> {
+    fn from_value(value: &'v Value<'v>) -> Result<Self> {
+        let message = value.as_object().ok_or_else(|| expected("an object", value))?;
+        let role = string(message, "role")?.ok_or_else(|| fault("missing").at("role"))?;
+        let content = match message.get("content") {
+            None => Content::Text(""),
+            Some(Value::String(text)) => Content::Text(text),
+            Some(Value::Array(parts)) => {
+                let read = |(index, part)| ContentPart::from_value(part).map_err(|error: Error| error.at_index(index));
+                let parts = parts.iter().enumerate().map(read).collect::<Result<_>>();
+                Content::Parts(parts.map_err(|error| error.at("content"))?)
+            }
+            Some(other) => return Err(expected("a string, a list of parts or null", other).at("content")),
+        };
+        let tool_calls = match message.get("tool_calls") {
+            Some(Value::Array(calls)) if role == "assistant" => {
+                let read = |(index, call)| {
+                    ToolCall::from_value(call).map_err(|error: Error| error.at_index(index).at("tool_calls"))
+                };
+                calls.iter().enumerate().map(read).collect::<Result<_>>()?
+            }
+            Some(other) if role == "assistant" => return Err(expected("a list or null", other).at("tool_calls")),
+            _ => Vec::new(),
+        };
+        let reasoning = Reasoning {
+            reasoning_content: string(message, "reasoning_content")?,
+            reasoning: string(message, "reasoning")?,
+            thinking: string(message, "thinking")?,
+        };
+        Ok(Self {
+            role,
+            name: string(message, "name")?.filter(|name| !name.is_empty()),
+            content,
+            reasoning,
+            tool_calls,
+            tool_call_id: string(message, "tool_call_id")?,
+        })
+    }
+
+    /// Whether the message is the model's own.
+    #[must_use]
+    pub fn is_assistant(&self) -> bool {
+        self.role == "assistant"
+    }
+}
+
+impl<'v> ContentPart<'v> {
+    fn from_value(value: &'v Value<'v>) -> Result<Self> {
+        let part = value.as_object().ok_or_else(|| expected("an object such as {\"type\": \"text\", …}", value))?;
+        match string(part, "type")? {
+            Some("image" | "image_url") => Ok(Self::Image),
+            Some("video" | "video_url") => Ok(Self::Video),
+            declared => match string(part, "text")? {
+                Some(text) => Ok(Self::Text(text)),
+                // A part such as {"image": …}, known by its key alone, renders nothing from K2.5 on.
+                None if declared.is_none() => Ok(Self::Text("")),
+                None => Err(fault("expected `text`, or a `type` of image, image_url, video or video_url")),
+            },
+        }
+    }
+}
+
+impl<'v> ToolCall<'v> {
+    fn from_value(value: &'v Value<'v>) -> Result<Self> {
+        let call = value.as_object().ok_or_else(|| expected("an object", value))?;
+        let function = match call.get("function") {
+            Some(Value::Object(function)) => function,
+            Some(other) => return Err(expected("an object", other).at("function")),
+            None => return Err(fault("missing").at("function")),
+        };
+        let arguments = match function.raw("arguments") {
+            Some(Value::String(text)) => Arguments::Text(text),
+            Some(object @ Value::Object(_)) => Arguments::Object(object),
+            Some(other) => return Err(expected("a string or an object", other).at("arguments").at("function")),
+            None => return Err(fault("missing").at("arguments").at("function")),
+        };
+        Ok(Self {
+            id: string(call, "id")?.unwrap_or(""),
+            name: string(function, "name").map_err(|error| error.at("function"))?,
+            arguments,
+        })
+    }
+}
+
+fn string<'v>(object: &'v Object<'v>, key: &'static str) -> Result<Option<&'v str>> {
+    match object.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(expected("a string", other).at(key)),
+    }
+}
+
+fn expected(what: &str, found: &Value<'_>) -> Error {
+    fault(format!("expected {what}, found {}", found.kind()))
+}
+
+fn fault(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::Conversation, message)
+}

@@ -1,0 +1,406 @@
+//! JSON as Python reads and prints it.
+//!
+//! Kimi's templates print tool arguments and tool declarations with Python's `json.dumps`, so the spelling of a number
+//! or the order of keys ends up in the ids. [`Value`] therefore keeps what Python keeps: key order, integers of any
+//! size, floats apart from integers, and the last of several equal keys in the place of the first.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use jiter::JsonValue;
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How deeply lists and objects may nest, in files and in Python objects alike. Deeper input is an error, not a stack
+/// overflow.
+pub const MAX_DEPTH: usize = 200;
+
+/// A JSON value that borrows its strings where it can.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// An integer that fits 64 bits.
+    Int(i64),
+    /// Any other integer, in decimal digits.
+    BigInt(String),
+    /// A number with a fraction or an exponent, `NaN`, or an infinity.
+    Float(f64),
+    /// A string.
+    String(Cow<'a, str>),
+    /// A list.
+    Array(Vec<Value<'a>>),
+    /// An object, in the order of its keys' first appearance.
+    Object(Object<'a>),
+}
+
+/// The entries of a JSON object, in order; no key occurs twice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Object<'a>(Vec<(Cow<'a, str>, Value<'a>)>);
+
+/// Objects up to this size are checked for equal keys pair by pair, which needs no allocation.
+const SMALL_OBJECT: usize = 16;
+
+impl<'a> Object<'a> {
+    /// Entries as they were read; of equal keys the last value stays, in the first one's place, as in Python.
+    #[must_use]
+    pub fn from_entries(mut entries: Vec<(Cow<'a, str>, Value<'a>)>) -> Self {
+        if entries.len() <= SMALL_OBJECT {
+            let repeats = |i: usize| entries[..i].iter().any(|(key, _)| *key == entries[i].0);
+            if !(1..entries.len()).any(repeats) {
+                return Self(entries);
+            }
+        }
+        let mut places: FxHashMap<Cow<'a, str>, usize> = FxHashMap::default();
+        let mut kept: Vec<(Cow<'a, str>, Value<'a>)> = Vec::with_capacity(entries.len());
+        for (key, value) in entries.drain(..) {
+            if let Some(&place) = places.get(&key) {
+                kept[place].1 = value;
+            } else {
+                places.insert(key.clone(), kept.len());
+                kept.push((key, value));
+            }
+        }
+        Self(kept)
+    }
+
+    /// The value under `key`. A null counts as absent, at every level of a conversation: files written from Arrow
+    /// tables fill every key that any row has with null.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+        self.raw(key).filter(|value| !matches!(value, Value::Null))
+    }
+
+    /// The value under `key`, null included. Tool schemas are the one place where null has a meaning.
+    #[must_use]
+    pub fn raw(&self, key: &str) -> Option<&Value<'a>> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// The entries in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'a>)> {
+        self.0.iter().map(|(key, value)| (key.as_ref(), value))
+    }
+
+    /// Whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The blanks that `json.dumps` puts after `,` and `:`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// `{"a": 1, "b": 2}`: Python's default.
+    Spaced,
+    /// `{"a":1,"b":2}`
+    Compact,
+}
+
+impl<'a> Value<'a> {
+    /// Reads one JSON text, as Python's `json.loads` does (`NaN` and the infinities included).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Json`] with the byte offset for text that is not JSON, is not UTF-8, holds half of a surrogate
+    /// pair, or nests deeper than [`MAX_DEPTH`].
+    pub fn from_json(text: &'a [u8]) -> Result<Self> {
+        match JsonValue::parse(text, true) {
+            Ok(value) => Ok(Self::from_jiter(value)),
+            Err(error) => {
+                let reason = lower_first(&error.error_type.to_string());
+                let message = format!("not valid JSON at byte {}: {reason}", error.index);
+                Err(Error::new(ErrorKind::Json, message))
+            }
+        }
+    }
+
+    fn from_jiter(value: JsonValue<'a>) -> Self {
+        match value {
+            JsonValue::Null => Self::Null,
+            JsonValue::Bool(value) => Self::Bool(value),
+            JsonValue::Int(value) => Self::Int(value),
+            JsonValue::BigInt(value) => Self::BigInt(value.to_string()),
+            JsonValue::Float(value) => Self::Float(value),
+            JsonValue::Str(value) => Self::String(value),
+            JsonValue::Array(items) => {
+                Self::Array(Arc::unwrap_or_clone(items).into_iter().map(Self::from_jiter).collect())
+            }
+            JsonValue::Object(entries) => {
+                let entries = Arc::unwrap_or_clone(entries);
+                let entries = entries.into_iter().map(|(key, value)| (key, Self::from_jiter(value)));
+                Self::Object(Object::from_entries(entries.collect()))
+            }
+        }
+    }
+
+    /// The string, if it is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The list, if it is one.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&[Value<'a>]> {
+        if let Self::Array(items) = self { Some(items) } else { None }
+    }
+
+    /// The object, if it is one.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&Object<'a>> {
+        if let Self::Object(object) = self { Some(object) } else { None }
+    }
+
+    /// What the value is, for an error message: `a string`, `an object`, `null`, …
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Int(_) | Self::BigInt(_) | Self::Float(_) => "a number",
+            Self::String(_) => "a string",
+            Self::Array(_) => "a list",
+            Self::Object(_) => "an object",
+        }
+    }
+
+    /// Python's truth value: false for null, false, zero and whatever is empty.
+    #[must_use]
+    pub fn is_truthy(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Bool(value) => *value,
+            Self::Int(value) => *value != 0,
+            Self::BigInt(_) => true,
+            Self::Float(value) => *value != 0.0,
+            Self::String(text) => !text.is_empty(),
+            Self::Array(items) => !items.is_empty(),
+            Self::Object(object) => !object.is_empty(),
+        }
+    }
+
+    /// The same value with the keys of every object sorted by code point; lists keep their order.
+    #[must_use]
+    pub fn sorted_by_key<'s>(&'s self) -> Value<'s> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Int(value) => Value::Int(*value),
+            Self::BigInt(digits) => Value::BigInt(digits.clone()),
+            Self::Float(value) => Value::Float(*value),
+            Self::String(text) => Value::String(Cow::Borrowed(text)),
+            Self::Array(items) => Value::Array(items.iter().map(Value::sorted_by_key).collect()),
+            Self::Object(Object(entries)) => {
+                let sort = |(key, value): &'s (Cow<'a, str>, Value<'a>)| (Cow::Borrowed(&**key), value.sorted_by_key());
+                let mut sorted: Vec<(Cow<'s, str>, Value<'s>)> = entries.iter().map(sort).collect();
+                sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+                Value::Object(Object(sorted))
+            }
+        }
+    }
+
+    /// Prints the value as `json.dumps(value, ensure_ascii=False)` with the given spacing.
+    pub fn write_json(&self, spacing: Spacing, out: &mut String) {
+        let (comma, colon) = match spacing {
+            Spacing::Spaced => (", ", ": "),
+            Spacing::Compact => (",", ":"),
+        };
+        match self {
+            Self::Null => out.push_str("null"),
+            Self::Bool(true) => out.push_str("true"),
+            Self::Bool(false) => out.push_str("false"),
+            Self::Int(value) => write_display(value, out),
+            Self::BigInt(digits) => out.push_str(digits),
+            Self::Float(value) if value.is_nan() => out.push_str("NaN"),
+            Self::Float(value) if value.is_infinite() => {
+                out.push_str(if *value > 0.0 { "Infinity" } else { "-Infinity" });
+            }
+            Self::Float(value) => write_float(*value, out),
+            Self::String(text) => write_quoted(text, out),
+            Self::Array(items) => {
+                out.push('[');
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.push_str(comma);
+                    }
+                    item.write_json(spacing, out);
+                }
+                out.push(']');
+            }
+            Self::Object(object) => {
+                out.push('{');
+                for (i, (key, value)) in object.iter().enumerate() {
+                    if i > 0 {
+                        out.push_str(comma);
+                    }
+                    write_quoted(key, out);
+                    out.push_str(colon);
+                    value.write_json(spacing, out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    /// Prints a scalar as Python's `str` does (`None`, `True`, `1e+20`, strings without quotes); false for a list or
+    /// an object, which Python would print in its own notation.
+    #[must_use]
+    pub fn write_python_str(&self, out: &mut String) -> bool {
+        match self {
+            Self::Null => out.push_str("None"),
+            Self::Bool(true) => out.push_str("True"),
+            Self::Bool(false) => out.push_str("False"),
+            Self::Int(value) => write_display(value, out),
+            Self::BigInt(digits) => out.push_str(digits),
+            Self::Float(value) => write_float(*value, out),
+            Self::String(text) => out.push_str(text),
+            Self::Array(_) | Self::Object(_) => return false,
+        }
+        true
+    }
+}
+
+/// Prints a float as Python's `repr` does: the shortest digits that read back as the same number, with an exponent
+/// below 1e-4 and from 1e16 on.
+pub fn write_float(value: f64, out: &mut String) {
+    if value.is_nan() {
+        out.push_str("nan");
+        return;
+    }
+    if value.is_infinite() {
+        out.push_str(if value > 0.0 { "inf" } else { "-inf" });
+        return;
+    }
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..16).contains(&exponent) {
+        let plain = value.to_string();
+        out.push_str(&plain);
+        if !plain.contains('.') {
+            out.push_str(".0");
+        }
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        let _ = write!(out, "{mantissa}e{sign}{:02}", exponent.abs());
+    }
+}
+
+fn write_display(value: impl std::fmt::Display, out: &mut String) {
+    // Writing to a `String` cannot fail.
+    let _ = write!(out, "{value}");
+}
+
+fn write_quoted(text: &str, out: &mut String) {
+    out.push('"');
+    let mut written = 0;
+    for (i, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0C => "\\f",
+            0x00..=0x1F => "",
+            _ => continue,
+        };
+        out.push_str(&text[written..i]);
+        if escape.is_empty() {
+            let _ = write!(out, "\\u{byte:04x}");
+        } else {
+            out.push_str(escape);
+        }
+        written = i + 1;
+    }
+    out.push_str(&text[written..]);
+    out.push('"');
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spaced(text: &str) -> String {
+        let mut out = String::new();
+        Value::from_json(text.as_bytes()).unwrap().write_json(Spacing::Spaced, &mut out);
+        out
+    }
+
+    #[test]
+    fn numbers_keep_pythons_spelling() {
+        // Left: as in a file. Right: json.dumps(json.loads(left)) of CPython 3.11.
+        for (read, printed) in [
+            ("1", "1"),
+            ("1.0", "1.0"),
+            ("1e2", "100.0"),
+            ("-0.0", "-0.0"),
+            ("-0", "0"),
+            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            ("9007199254740993", "9007199254740993"),
+            ("1e-7", "1e-07"),
+            ("0.0001", "0.0001"),
+            ("0.00001", "1e-05"),
+            ("1e15", "1000000000000000.0"),
+            ("1e16", "1e+16"),
+            ("1.5e300", "1.5e+300"),
+            ("123456789.125", "123456789.125"),
+            ("0.1000000000000000055511151231257827", "0.1"),
+            ("5e-324", "5e-324"),
+            ("NaN", "NaN"),
+            ("-Infinity", "-Infinity"),
+            ("1e400", "Infinity"),
+        ] {
+            assert_eq!(spaced(read), printed, "{read}");
+        }
+    }
+
+    #[test]
+    fn strings_are_escaped_as_python_does_without_ascii() {
+        assert_eq!(
+            spaced(r#""<&>'\"\\\/\u0001\u007f\u2028é\t\n\r\b\f""#),
+            "\"<&>'\\\"\\\\/\\u0001\u{7f}\u{2028}é\\t\\n\\r\\b\\f\""
+        );
+    }
+
+    #[test]
+    fn of_equal_keys_the_last_value_takes_the_first_place() {
+        assert_eq!(spaced(r#"{"b": 1, "a": 2, "b": 3}"#), r#"{"b": 3, "a": 2}"#);
+        let many: Vec<String> = (0..40).map(|i| format!("\"k{}\": {i}", i % 20)).collect();
+        assert!(spaced(&format!("{{{}}}", many.join(", "))).starts_with(r#"{"k0": 20, "k1": 21,"#));
+    }
+
+    #[test]
+    fn sorting_reaches_every_level() {
+        let value = Value::from_json(br#"{"b": [{"z": 1, "y": 2}], "a": null, "B": 0}"#).unwrap();
+        let mut out = String::new();
+        value.sorted_by_key().write_json(Spacing::Compact, &mut out);
+        assert_eq!(out, r#"{"B":0,"a":null,"b":[{"y":2,"z":1}]}"#);
+    }
+
+    #[test]
+    fn what_is_not_json_is_an_error_with_an_offset() {
+        for text in ["", "{", "[1,]", "\"\\ud800\"", "{\"a\" 1}", "\"a\u{1}\"", "tru", "1 2"] {
+            let error = Value::from_json(text.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Json, "{text}");
+            assert!(error.message().starts_with("not valid JSON at byte "), "{error}");
+        }
+        assert!(Value::from_json(b"\"\xff\"").is_err());
+        let deep = "[".repeat(100_000);
+        assert!(Value::from_json(deep.as_bytes()).is_err());
+    }
+}

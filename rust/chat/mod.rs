@@ -1,0 +1,8 @@
+//! Conversation to segments: messages in, facts out. Nothing here knows an id.
+
+pub mod conversation;
+pub mod json;
+pub mod mask;
+pub mod segment;
+pub mod templates;
+pub mod tool_declaration;

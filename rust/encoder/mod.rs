@@ -1,0 +1,246 @@
+//! The join: a conversation to ids, spans and loss mask, in one pass.
+//!
+//! Segments are grouped into runs, each run is encoded as the reference encodes it, and the tokens are handed back to
+//! the segments. The mask follows from the facts of the spans; it is never found by looking at text or ids.
+
+mod align;
+pub mod batch;
+pub mod encoded;
+mod model;
+
+use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
+
+use encoded::{EncodedBatch, EncodedConversation, Notices};
+
+use crate::chat::conversation::Conversation;
+use crate::chat::json::Value;
+use crate::chat::mask;
+use crate::chat::segment::{Body, ControlToken, Segment, Segments};
+use crate::chat::templates::{RenderOptions, Template};
+use crate::error::{Error, ErrorKind, Result};
+use crate::tokenizer::{self, TokenId, Tokenizer};
+
+/// Encodes conversations for one model.
+pub struct Encoder {
+    tokenizer: Tokenizer,
+    template: Template,
+    /// By the discriminant of a [`ControlToken`].
+    control_ids: Vec<TokenId>,
+    /// Scratch that no thread is using: piece caches stay warm from call to call.
+    idle: Mutex<Vec<Scratch>>,
+}
+
+/// What one thread keeps from conversation to conversation. It never changes a result.
+#[derive(Default)]
+pub struct Scratch {
+    segments: Segments,
+    tokenizer: tokenizer::Scratch,
+}
+
+/// A conversation as it comes: JSON text, or values already read.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// JSON text: a list of messages, or an object with `messages`.
+    Json(&'a [u8]),
+    /// The same as values.
+    Value(Value<'a>),
+}
+
+impl Encoder {
+    /// The encoder of a model: `kimi-k2.5`, `moonshotai/Kimi-K2.5` (upper and lower case are the same), or a folder
+    /// with the model's tokenizer files. `template` overrules what the name says.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownModel`] with the known names; [`ErrorKind::Vocab`] or [`ErrorKind::Io`] for a folder whose
+    /// files are missing or not Kimi's.
+    pub fn from_model(model: &str, template: Option<Template>) -> Result<Self> {
+        let (tokenizer, template) = model::load(model, template)?;
+        Self::new(tokenizer, template)
+    }
+
+    /// An encoder of these parts.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Vocab`] if the tokenizer lacks a special token that templates emit.
+    pub fn new(tokenizer: Tokenizer, template: Template) -> Result<Self> {
+        let id = |token: &ControlToken| {
+            let name = token.as_str();
+            let missing = || Error::new(ErrorKind::Vocab, format!("expected a special token `{name}`, found none"));
+            tokenizer.special_tokens().id(name).ok_or_else(missing)
+        };
+        let control_ids = ControlToken::ALL.iter().map(id).collect::<Result<_>>()?;
+        Ok(Self { tokenizer, template, control_ids, idle: Mutex::default() })
+    }
+
+    /// The tokenizer.
+    #[must_use]
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The template.
+    #[must_use]
+    pub fn template(&self) -> Template {
+        self.template
+    }
+
+    /// The text of a conversation, special tokens written out.
+    ///
+    /// # Errors
+    /// As [`Template::render_into`].
+    pub fn render(&self, conversation: &Conversation<'_>, options: RenderOptions) -> Result<String> {
+        let mut scratch = self.checkout();
+        scratch.segments.clear();
+        self.template.render_into(conversation, options, &mut scratch.segments)?;
+        let mut text = String::new();
+        scratch.segments.write_rendered(&mut text);
+        Ok(text)
+    }
+
+    /// Encodes one conversation.
+    ///
+    /// # Errors
+    /// As [`Template::render_into`].
+    pub fn encode_conversation(
+        &self,
+        conversation: &Conversation<'_>,
+        options: RenderOptions,
+    ) -> Result<EncodedConversation> {
+        let mut out = EncodedConversation::default();
+        self.encode_conversation_into(conversation, options, &mut self.checkout(), &mut out)?;
+        Ok(out)
+    }
+
+    /// [`Self::encode_conversation`], replacing what `out` held.
+    ///
+    /// # Errors
+    /// As [`Template::render_into`].
+    pub fn encode_conversation_into(
+        &self,
+        conversation: &Conversation<'_>,
+        options: RenderOptions,
+        scratch: &mut Scratch,
+        out: &mut EncodedConversation,
+    ) -> Result<()> {
+        out.clear();
+        let Scratch { segments, tokenizer: tokenizer_scratch } = scratch;
+        segments.clear();
+        let dropped_reasoning = self.template.render_into(conversation, options, segments)?;
+        out.input_ids.reserve(segments.text_len() / 3);
+
+        let mut control_strings = 0;
+        for run in segments.as_slice().chunk_by(|a, b| is_text(a) && is_text(b)) {
+            let first = out.input_ids.len();
+            match (&run[0].body, &run[run.len() - 1].body) {
+                (Body::Text(start), Body::Text(end)) => {
+                    let text = segments.text(start.start..end.end);
+                    let ids = &mut out.input_ids;
+                    control_strings += self.tokenizer.encode_as_served_into(text, tokenizer_scratch, ids);
+                    align::push_run(&self.tokenizer, run, &out.input_ids, first, &mut out.spans);
+                }
+                (Body::Token(token), _) | (_, Body::Token(token)) => {
+                    out.input_ids.push(self.control_ids[*token as usize]);
+                    align::push_span(&mut out.spans, run[0].facts, first + 1);
+                }
+            }
+        }
+        encoded::write_mask(&out.spans, mask::trains, &mut out.loss_mask);
+        out.notices = Notices { control_strings: control_strings as u32, dropped_reasoning };
+        Ok(())
+    }
+
+    /// Encodes one conversation from JSON text or values. `tools` take the place of the conversation's own.
+    ///
+    /// # Errors
+    /// As [`Value::from_json`], [`Conversation::from_value`] and [`Template::render_into`].
+    pub fn encode_input(
+        &self,
+        input: &Input<'_>,
+        tools: Option<&Value<'_>>,
+        options: RenderOptions,
+        scratch: &mut Scratch,
+    ) -> Result<EncodedConversation> {
+        let mut out = EncodedConversation::default();
+        input.read(tools, |conversation| self.encode_conversation_into(conversation, options, scratch, &mut out))?;
+        Ok(out)
+    }
+
+    /// Encodes many conversations over `num_threads` threads (all that the machine offers if None), in order. The
+    /// result does not depend on the number of threads.
+    ///
+    /// # Errors
+    /// The error of the first conversation that has one, with its place.
+    pub fn encode_batch(
+        &self,
+        conversations: &[Input<'_>],
+        options: RenderOptions,
+        num_threads: Option<NonZero<usize>>,
+    ) -> Result<EncodedBatch> {
+        let threads = batch::thread_count(num_threads, conversations.len());
+        let encoded = batch::ordered_map(
+            conversations.len(),
+            threads,
+            || self.checkout(),
+            |scratch, index| {
+                let encoded = self.encode_input(&conversations[index], None, options, scratch);
+                encoded.map_err(|error| error.at_index(index).at("conversations"))
+            },
+        );
+        Ok(EncodedBatch::from_conversations(encoded.into_iter().collect::<Result<_>>()?))
+    }
+
+    /// Scratch for one thread, given back when it is dropped.
+    pub fn checkout(&self) -> Checkout<'_> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Checkout { encoder: self, scratch: idle.unwrap_or_default() }
+    }
+}
+
+fn is_text(segment: &Segment) -> bool {
+    matches!(segment.body, Body::Text(_))
+}
+
+impl Input<'_> {
+    /// Reads the conversation and hands it to `use_it`.
+    ///
+    /// # Errors
+    /// As [`Value::from_json`] and [`Conversation::from_value`], and whatever `use_it` returns.
+    pub fn read<T>(
+        &self,
+        tools: Option<&Value<'_>>,
+        use_it: impl FnOnce(&Conversation<'_>) -> Result<T>,
+    ) -> Result<T> {
+        match self {
+            Self::Json(text) => use_it(&Conversation::from_value(&Value::from_json(text)?, tools)?),
+            Self::Value(value) => use_it(&Conversation::from_value(value, tools)?),
+        }
+    }
+}
+
+/// Scratch on loan from an [`Encoder`].
+pub struct Checkout<'e> {
+    encoder: &'e Encoder,
+    scratch: Scratch,
+}
+
+impl std::ops::Deref for Checkout<'_> {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.scratch
+    }
+}
+
+impl std::ops::DerefMut for Checkout<'_> {
+    fn deref_mut(&mut self) -> &mut Scratch {
+        &mut self.scratch
+    }
+}
+
+impl Drop for Checkout<'_> {
+    fn drop(&mut self) {
+        let scratch = std::mem::take(&mut self.scratch);
+        self.encoder.idle.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+    }
+}

@@ -1,0 +1,182 @@
+//! The `Encoder` class and `encode_conversation`.
+
+use std::collections::HashMap;
+use std::num::NonZero;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::chat::templates::{RenderOptions, Template};
+use crate::encoder;
+use crate::encoder::Input;
+use crate::error::Error;
+use crate::python::convert::{self, Strings};
+use crate::python::encoded::{EncodedBatch, EncodedConversation};
+use crate::python::error::to_pyerr;
+use crate::python::tokenizer::Tokenizer;
+
+#[pyclass(frozen, module = "fasttok")]
+pub(super) struct Encoder {
+    core: Arc<encoder::Encoder>,
+    model: String,
+    template: Option<String>,
+}
+
+impl Encoder {
+    pub(super) fn core(&self) -> &Arc<encoder::Encoder> {
+        &self.core
+    }
+
+    fn encode(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        options: RenderOptions,
+    ) -> PyResult<EncodedConversation> {
+        let py = messages.py();
+        let encoded = self.with_input(messages, tools, |core, input, tools| {
+            core.encode_input(input, tools, options, &mut core.checkout())
+        })?;
+        Ok(EncodedConversation::new(py, encoded))
+    }
+
+    /// Translates the arguments, and calls `work` with the GIL released.
+    fn with_input<T: Send>(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        work: impl FnOnce(&encoder::Encoder, &Input<'_>, Option<&crate::chat::json::Value<'_>>) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let py = messages.py();
+        let raise = |error: Error| to_pyerr(py, &error);
+        let strings = Strings::new();
+        let input = convert::input(messages, &strings).map_err(raise)?;
+        let tools = tools.map(|tools| convert::tools(tools, &strings)).transpose().map_err(raise)?;
+        let core = &*self.core;
+        py.detach(|| work(core, &input, tools.as_ref())).map_err(raise)
+    }
+}
+
+#[pymethods]
+impl Encoder {
+    #[new]
+    #[pyo3(signature = (model="kimi-k2.5", *, template=None))]
+    fn new(py: Python<'_>, model: &str, template: Option<&str>) -> PyResult<Self> {
+        let load = || encoder::Encoder::from_model(model, template.map(Template::from_name).transpose()?);
+        let core = py.detach(load).map_err(|error| to_pyerr(py, &error))?;
+        Ok(Self { core: Arc::new(core), model: model.to_owned(), template: template.map(str::to_owned) })
+    }
+
+    #[getter]
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    #[getter]
+    fn template(&self) -> &'static str {
+        self.core.template().name()
+    }
+
+    #[getter]
+    fn tokenizer(&self) -> Tokenizer {
+        Tokenizer::new(Arc::clone(&self.core))
+    }
+
+    #[pyo3(signature = (messages, *, tools=None, add_generation_prompt=false, thinking=true, preserve_thinking=false))]
+    fn encode_conversation(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        add_generation_prompt: bool,
+        thinking: bool,
+        preserve_thinking: bool,
+    ) -> PyResult<EncodedConversation> {
+        self.encode(messages, tools, RenderOptions { add_generation_prompt, thinking, preserve_thinking })
+    }
+
+    #[pyo3(signature = (
+        conversations, *, add_generation_prompt=false, thinking=true, preserve_thinking=false, num_threads=None
+    ))]
+    fn encode_batch(
+        &self,
+        conversations: &Bound<'_, PyAny>,
+        add_generation_prompt: bool,
+        thinking: bool,
+        preserve_thinking: bool,
+        num_threads: Option<NonZero<usize>>,
+    ) -> PyResult<EncodedBatch> {
+        let py = conversations.py();
+        let options = RenderOptions { add_generation_prompt, thinking, preserve_thinking };
+        let items: Vec<Bound<'_, PyAny>> = conversations.try_iter()?.collect::<PyResult<_>>()?;
+        let strings = Strings::new();
+        let read = |(index, item)| {
+            convert::input(item, &strings)
+                .map_err(|error| to_pyerr(py, &error.at_index(index).at("conversations")))
+        };
+        let inputs: Vec<Input<'_>> = items.iter().enumerate().map(read).collect::<PyResult<_>>()?;
+        let core = &*self.core;
+        let batch = py.detach(|| core.encode_batch(&inputs, options, num_threads));
+        Ok(EncodedBatch::new(py, batch.map_err(|error| to_pyerr(py, &error))?))
+    }
+
+    #[pyo3(signature = (messages, *, tools=None, add_generation_prompt=false, thinking=true, preserve_thinking=false))]
+    fn render(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        add_generation_prompt: bool,
+        thinking: bool,
+        preserve_thinking: bool,
+    ) -> PyResult<String> {
+        let options = RenderOptions { add_generation_prompt, thinking, preserve_thinking };
+        self.with_input(messages, tools, |core, input, tools| {
+            input.read(tools, |conversation| core.render(conversation, options))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Encoder('{}', template='{}')", self.model, self.template())
+    }
+
+    /// Workers get the encoder by name and load it anew.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<String>))> {
+        let this = slf.get();
+        let rebuild = slf.get_type().getattr("_rebuild")?;
+        Ok((rebuild, (this.model.clone(), this.template.clone())))
+    }
+
+    #[classmethod]
+    fn _rebuild(class: &Bound<'_, PyType>, model: &str, template: Option<&str>) -> PyResult<Self> {
+        Self::new(class.py(), model, template)
+    }
+}
+
+/// The encoder of each model that `encode_conversation` was asked for.
+static ENCODERS: LazyLock<Mutex<HashMap<String, Py<Encoder>>>> = LazyLock::new(Mutex::default);
+
+#[pyfunction]
+#[pyo3(signature = (
+    messages, model="kimi-k2.5", *, tools=None, add_generation_prompt=false, thinking=true, preserve_thinking=false
+))]
+pub(super) fn encode_conversation(
+    messages: &Bound<'_, PyAny>,
+    model: &str,
+    tools: Option<&Bound<'_, PyAny>>,
+    add_generation_prompt: bool,
+    thinking: bool,
+    preserve_thinking: bool,
+) -> PyResult<EncodedConversation> {
+    let py = messages.py();
+    let kept = || ENCODERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = kept().get(model).map(|encoder| encoder.clone_ref(py));
+    // Loaded without the lock, which must not be held while another thread may need the GIL.
+    let encoder = match known {
+        Some(encoder) => encoder,
+        None => {
+            let loaded = Py::new(py, Encoder::new(py, model, None)?)?;
+            kept().entry(model.to_owned()).or_insert(loaded).clone_ref(py)
+        }
+    };
+    encoder.get().encode(messages, tools, RenderOptions { add_generation_prompt, thinking, preserve_thinking })
+}

@@ -1,0 +1,36 @@
+//! The face: Python objects to core values, the GIL released for the work, and back.
+//!
+//! The native classes are the public ones; `python/fasttok/_core.pyi` is their reference.
+// pyo3's macros expand to unsafe code; nothing in this folder writes any.
+#![allow(unsafe_code)]
+
+mod convert;
+mod dataset;
+mod encoded;
+mod encoder;
+mod error;
+mod tokenizer;
+
+use pyo3::prelude::*;
+
+/// The native part of fasttok.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use super::dataset::prepare;
+    #[pymodule_export]
+    use super::encoded::{EncodedBatch, EncodedConversation, Span, Spans};
+    #[pymodule_export]
+    use super::encoder::{Encoder, encode_conversation};
+    #[pymodule_export]
+    use super::error::FasttokError;
+    #[pymodule_export]
+    use super::tokenizer::Tokenizer;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

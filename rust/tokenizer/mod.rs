@@ -1,0 +1,204 @@
+//! Text to ids and back. Nothing here knows of roles or messages.
+//!
+//! There are three ways from text to ids, and the reference uses all of them (`docs/architecture.md` says where):
+//! [`Tokenizer::encode_ordinary`] reads special tokens as plain text; [`Tokenizer::encode_with_special_tokens`] cuts
+//! first and then parses them, reserved ones included; [`Tokenizer::encode_as_served`] splits at the named ones before
+//! it cuts. The last two differ only in texts of more than 25,000 characters.
+
+pub mod bpe;
+#[cfg(feature = "huggingface")]
+pub mod huggingface;
+pub mod piece_cache;
+pub mod pretokenizer;
+pub mod reference_cuts;
+pub mod special_tokens;
+pub mod tiktoken;
+pub mod vocab;
+
+use std::sync::Arc;
+
+use bpe::Merger;
+use piece_cache::PieceCache;
+use special_tokens::{SPECIAL_TOKENS_LEN, SpecialTokens};
+use vocab::{Vocab, fault, hash};
+
+use crate::error::Result;
+
+/// The integer that stands for a token.
+pub type TokenId = u32;
+
+/// What one thread keeps from call to call: pieces already encoded, and memory. It never changes a result.
+#[derive(Default)]
+pub struct Scratch {
+    cache: PieceCache,
+    merger: Merger,
+}
+
+/// A Kimi tokenizer: the vocabulary and the special tokens of one model.
+pub struct Tokenizer {
+    vocab: Arc<Vocab>,
+    special_tokens: SpecialTokens,
+}
+
+impl Tokenizer {
+    /// A tokenizer of these parts.
+    #[must_use]
+    pub fn new(vocab: Arc<Vocab>, special_tokens: SpecialTokens) -> Self {
+        Self { vocab, special_tokens }
+    }
+
+    /// The vocabulary.
+    #[must_use]
+    pub fn vocab(&self) -> &Vocab {
+        &self.vocab
+    }
+
+    /// The special tokens.
+    #[must_use]
+    pub fn special_tokens(&self) -> &SpecialTokens {
+        &self.special_tokens
+    }
+
+    /// How many ids there are, special ones included; the first id that means nothing.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.vocab.len() + SPECIAL_TOKENS_LEN
+    }
+
+    /// Always false.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Encodes text, reading special tokens as plain text.
+    #[must_use]
+    pub fn encode_ordinary(&self, text: &str) -> Vec<TokenId> {
+        let mut ids = Vec::new();
+        self.encode_ordinary_into(text, &mut Scratch::default(), &mut ids);
+        ids
+    }
+
+    /// [`Self::encode_ordinary`], appending to `ids`.
+    pub fn encode_ordinary_into(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) {
+        for piece in reference_cuts::pieces(text) {
+            self.encode_uncut(piece, scratch, ids);
+        }
+    }
+
+    /// Encodes text, reading every special token in it as that token, reserved ones included. The text is cut first,
+    /// so a special token that lies across a cut becomes plain text: the reference's `encode(text)`.
+    #[must_use]
+    pub fn encode_with_special_tokens(&self, text: &str) -> Vec<TokenId> {
+        let mut ids = Vec::new();
+        self.encode_with_special_tokens_into(text, &mut Scratch::default(), &mut ids);
+        ids
+    }
+
+    /// [`Self::encode_with_special_tokens`], appending to `ids`. Returns how many special tokens the text held.
+    pub fn encode_with_special_tokens_into(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) -> usize {
+        reference_cuts::pieces(text).map(|piece| self.encode_uncut_with_special_tokens(piece, scratch, ids)).sum()
+    }
+
+    /// Encodes text as a server does, and as `apply_chat_template(tokenize=True)` does for the K2 family: splits at
+    /// the named special tokens, then encodes each gap with [`Self::encode_with_special_tokens`].
+    #[must_use]
+    pub fn encode_as_served(&self, text: &str) -> Vec<TokenId> {
+        let mut ids = Vec::new();
+        self.encode_as_served_into(text, &mut Scratch::default(), &mut ids);
+        ids
+    }
+
+    /// [`Self::encode_as_served`], appending to `ids`. Returns how many special tokens the text held.
+    pub fn encode_as_served_into(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) -> usize {
+        if reference_cuts::is_never_cut(text) {
+            return self.encode_uncut_with_special_tokens(text, scratch, ids);
+        }
+        let mut count = 0;
+        let mut start = 0;
+        for found in self.special_tokens.find(text).filter(|found| self.special_tokens.is_named(found.id)) {
+            count += 1 + self.encode_with_special_tokens_into(&text[start..found.range.start], scratch, ids);
+            ids.push(found.id);
+            start = found.range.end;
+        }
+        count + self.encode_with_special_tokens_into(&text[start..], scratch, ids)
+    }
+
+    fn encode_uncut_with_special_tokens(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) -> usize {
+        let mut count = 0;
+        let mut start = 0;
+        for found in self.special_tokens.find(text) {
+            self.encode_uncut(&text[start..found.range.start], scratch, ids);
+            ids.push(found.id);
+            start = found.range.end;
+            count += 1;
+        }
+        self.encode_uncut(&text[start..], scratch, ids);
+        count
+    }
+
+    fn encode_uncut(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) {
+        for piece in pretokenizer::pretokenize(text) {
+            let piece = piece.as_bytes();
+            if !PieceCache::takes(piece) {
+                scratch.merger.merge_into(&self.vocab, piece, ids);
+                continue;
+            }
+            let hash = hash(piece);
+            if let Some(known) = scratch.cache.get(piece, hash) {
+                ids.extend_from_slice(known);
+                continue;
+            }
+            let first = ids.len();
+            scratch.merger.merge_into(&self.vocab, piece, ids);
+            scratch.cache.insert(piece, hash, &ids[first..]);
+        }
+    }
+
+    /// The bytes that an id stands for; for a special token its name.
+    #[must_use]
+    #[inline]
+    pub fn token_bytes(&self, id: TokenId) -> Option<&[u8]> {
+        self.vocab.token(id).or_else(|| self.special_tokens.name(id).map(str::as_bytes))
+    }
+
+    /// The bytes that ids stand for, exactly.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::Vocab`] with the place of an id that means nothing.
+    pub fn decode_bytes(&self, ids: &[TokenId]) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(ids.len() * 4);
+        for (index, &id) in ids.iter().enumerate() {
+            let Some(token) = self.token_bytes(id) else {
+                let message = format!("expected an id below {}, found {id}", self.len());
+                return Err(fault(message).at_index(index).at("ids"));
+            };
+            bytes.extend_from_slice(token);
+        }
+        Ok(bytes)
+    }
+
+    /// The text that ids stand for. Bytes that are not UTF-8, such as half a character, become U+FFFD.
+    ///
+    /// # Errors
+    /// As [`Self::decode_bytes`].
+    pub fn decode(&self, ids: &[TokenId]) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.decode_bytes(ids)?).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_decodes_and_no_other() {
+        let tokenizer = Tokenizer::new(Vocab::embedded().unwrap(), SpecialTokens::kimi_k25().unwrap());
+        for id in 0..163_840 {
+            assert!(!tokenizer.decode_bytes(&[id]).unwrap().is_empty());
+        }
+        let error = tokenizer.decode_bytes(&[1, 163_840]).unwrap_err();
+        assert_eq!(error.to_string(), "ids[1]: expected an id below 163840, found 163840");
+        assert_eq!(tokenizer.decode(&[163_586, 3900]).unwrap(), "<|im_end|>You");
+    }
+}

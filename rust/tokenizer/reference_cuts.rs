@@ -1,0 +1,109 @@
+//! Where Kimi's own tokenizer cuts a long text before encoding it.
+//!
+//! The reference takes windows of 400,000 code points, and cuts each further so that no piece holds more than 25,000
+//! code points of one kind in a row, white space or not. A cut changes the ids around it, so the cuts belong to the
+//! format. Counting starts anew at every cut. Fact: the model repositories' `tokenization_kimi.py`.
+
+/// Code points in a window.
+const WINDOW: usize = 400_000;
+
+/// Code points of one kind, white space or not, that may follow each other.
+const LONGEST_RUN: usize = 25_000;
+
+/// The pieces of `text` between the reference's cuts; one piece, the text itself, where nothing is that long.
+pub fn pieces(text: &str) -> Pieces<'_> {
+    Pieces { rest: text, window_left: WINDOW }
+}
+
+/// Whether `text` is too short to be cut, whatever it holds.
+#[must_use]
+pub fn is_never_cut(text: &str) -> bool {
+    text.len() <= LONGEST_RUN
+}
+
+/// Iterator over the pieces between cuts.
+pub struct Pieces<'t> {
+    rest: &'t str,
+    window_left: usize,
+}
+
+impl<'t> Iterator for Pieces<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        if is_never_cut(self.rest) && self.rest.len() <= self.window_left {
+            return Some(std::mem::take(&mut self.rest));
+        }
+        let mut run = 0;
+        let mut run_is_space = None;
+        for (at, char) in self.rest.char_indices() {
+            if self.window_left == 0 {
+                self.window_left = WINDOW;
+                return Some(self.cut(at));
+            }
+            let is_space = Some(is_python_space(char));
+            if run_is_space == is_space {
+                run += 1;
+                if run > LONGEST_RUN {
+                    return Some(self.cut(at));
+                }
+            } else {
+                run = 1;
+                run_is_space = is_space;
+            }
+            self.window_left -= 1;
+        }
+        Some(std::mem::take(&mut self.rest))
+    }
+}
+
+impl<'t> Pieces<'t> {
+    fn cut(&mut self, at: usize) -> &'t str {
+        let (piece, rest) = self.rest.split_at(at);
+        self.rest = rest;
+        piece
+    }
+}
+
+/// Python's `str.isspace`: Unicode white space and the four separators U+001C to U+001F.
+fn is_python_space(char: char) -> bool {
+    char.is_whitespace() || matches!(char, '\u{1c}'..='\u{1f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(text: &str) -> Vec<usize> {
+        assert_eq!(pieces(text).collect::<String>(), text);
+        pieces(text).map(|piece| piece.chars().count()).collect()
+    }
+
+    #[test]
+    fn a_run_is_cut_after_25_000_code_points() {
+        assert_eq!(lengths(""), [0; 0]);
+        assert_eq!(lengths(&"a".repeat(25_000)), [25_000]);
+        assert_eq!(lengths(&"a".repeat(25_001)), [25_000, 1]);
+        assert_eq!(lengths(&"é".repeat(50_001)), [25_000, 25_000, 1]);
+        assert_eq!(lengths(&format!("{} {}", "a".repeat(20_000), "a".repeat(20_000))), [40_001]);
+    }
+
+    #[test]
+    fn the_separators_below_the_blank_are_white_space_to_python() {
+        assert_eq!(lengths(&"a\u{1c}".repeat(20_000)), [40_000]);
+        assert_eq!(lengths(&" \u{1c}".repeat(20_000)), [25_000, 15_000]);
+        assert_eq!(lengths(&" \u{85}".repeat(20_000)), [25_000, 15_000]);
+        assert_eq!(lengths(&"a\u{200b}".repeat(20_000)), [25_000, 15_000]);
+    }
+
+    #[test]
+    fn counting_starts_anew_in_every_window() {
+        let words = "word ".repeat(80_001);
+        assert_eq!(lengths(&words), [400_000, 5]);
+        let across = format!("{}{}", "ab ".repeat(130_000), "x".repeat(30_000));
+        assert_eq!(lengths(&across), [400_000, 20_000]);
+    }
+}
