@@ -17,8 +17,11 @@
 //! `tokenizer` never hears of a role, `chat` never hears of an id. `tests/layers.rs` holds the folders to the picture.
 
 pub mod chat;
+pub mod dataset;
 pub mod encoder;
 pub mod error;
+#[cfg(feature = "python")]
+mod python;
 pub mod tokenizer;
 
 pub use chat::templates::{RenderOptions, Template};

@@ -1,0 +1,32 @@
+"""Chats into training tokens: the exact ids of Kimi's chat templates, and loss masks from structure."""
+
+from collections.abc import Mapping as _Mapping
+
+from fasttok._core import (
+    EncodedBatch,
+    EncodedConversation,
+    Encoder,
+    FasttokError,
+    Span,
+    Spans,
+    Tokenizer,
+    __version__,
+    encode_conversation,
+    prepare,
+)
+
+# So that code which asks for a mapping, such as PyTorch's default collate function, takes one.
+_Mapping.register(EncodedConversation)
+
+__all__ = [
+    "EncodedBatch",
+    "EncodedConversation",
+    "Encoder",
+    "FasttokError",
+    "Span",
+    "Spans",
+    "Tokenizer",
+    "__version__",
+    "encode_conversation",
+    "prepare",
+]

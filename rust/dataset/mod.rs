@@ -1,0 +1,275 @@
+//! Files to files: conversations in JSONL to training records, in constant memory.
+//!
+//! One thread reads the next chunk of lines while the others encode the present one; chunks are written in order, so
+//! the output does not depend on the number of threads. Every line is accounted for: written, skipped with a reason,
+//! or failed with file, line and path.
+
+mod reader;
+mod writer;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use reader::{Line, Lines};
+use writer::PendingFile;
+
+use crate::chat::conversation::Conversation;
+use crate::chat::json::{Spacing, Value};
+use crate::chat::templates::RenderOptions;
+use crate::encoder::batch;
+use crate::encoder::encoded::EncodedConversation;
+use crate::encoder::{Encoder, Scratch};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The records, in the output folder.
+pub const RECORDS_FILE: &str = "tokenized_data.jsonl";
+
+/// The lines that failed and why, in the output folder; not there if none failed.
+pub const REJECTED_FILE: &str = "rejected.jsonl";
+
+/// How much text a chunk holds before it is handed on: enough to keep the threads busy, little enough to hold two.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// How many failures the summary quotes; [`REJECTED_FILE`] has all of them.
+const QUOTED_FAILURES: usize = 10;
+
+/// What to prepare, and how.
+#[derive(Clone, Debug)]
+pub struct PrepareOptions {
+    /// JSONL files, plain or compressed.
+    pub inputs: Vec<PathBuf>,
+    /// The folder for the records.
+    pub output: PathBuf,
+    /// The switches of the template.
+    pub render: RenderOptions,
+    /// Threads that encode; all that the machine offers if None.
+    pub num_threads: Option<NonZero<usize>>,
+}
+
+/// How far a job has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Lines done.
+    pub records: u64,
+    /// Tokens written.
+    pub tokens: u64,
+    /// Bytes of the inputs read, as they lie on disk.
+    pub bytes: u64,
+    /// Bytes of all inputs.
+    pub total_bytes: u64,
+}
+
+/// What became of every line. `records == written + skipped + failed`, and each of the last two has its reasons.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Lines read.
+    pub records: u64,
+    /// Records written.
+    pub written: u64,
+    /// Lines skipped, by reason.
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// Lines that failed, by the kind of error.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// The first failures, with their places.
+    pub failures: Vec<Error>,
+    /// Tokens written.
+    pub tokens: u64,
+    /// Tokens that train.
+    pub trained_tokens: u64,
+    /// Records without a token that trains; they are written like the others.
+    pub untrained_records: u64,
+    /// Records in which the template does not show reasoning that the messages have.
+    pub dropped_reasoning_records: u64,
+    /// Records in which text of a message became special tokens, as in the reference.
+    pub control_string_records: u64,
+}
+
+/// What became of one line.
+enum Outcome {
+    Written { line: Vec<u8>, encoded: Box<EncodedConversation> },
+    Skipped(&'static str),
+    Failed(Error),
+}
+
+/// Encodes every conversation of the inputs. The files in the output folder get their names only when all is written.
+/// `report` is called after each chunk; an error from it ends the job and leaves nothing behind.
+///
+/// # Errors
+/// [`ErrorKind::Io`] if an input is missing or the output cannot be written; whatever `report` returns. A line that
+/// cannot be encoded is counted, not raised.
+pub fn prepare(
+    encoder: &Encoder,
+    options: &PrepareOptions,
+    mut report: impl FnMut(&Progress) -> Result<()>,
+) -> Result<Summary> {
+    let mut progress = Progress { total_bytes: total_bytes(&options.inputs)?, ..Progress::default() };
+    let mut records = PendingFile::create(options.output.join(RECORDS_FILE))?;
+    let mut rejected: Option<PendingFile> = None;
+    let mut summary = Summary::default();
+    let threads = batch::thread_count(options.num_threads, usize::MAX);
+
+    let taken = Arc::new(AtomicU64::new(0));
+    let lines = Lines::new(options.inputs.clone(), Arc::clone(&taken));
+    let (send, chunks) = mpsc::sync_channel::<Vec<Line>>(1);
+    // The reader ends when the channel closes, which is also how an error below stops it.
+    let reader = thread::spawn(move || {
+        for chunk in chunked(lines) {
+            if send.send(chunk).is_err() {
+                return;
+            }
+        }
+    });
+    report(&progress)?;
+    for chunk in &chunks {
+        let outcomes = batch::ordered_map(
+            chunk.len(),
+            threads.min(chunk.len()),
+            || encoder.checkout(),
+            |scratch, index| encode_line(encoder, options, &chunk[index], scratch),
+        );
+        for (line, outcome) in chunk.iter().zip(outcomes) {
+            summary.records += 1;
+            match outcome {
+                Outcome::Written { line, encoded } => {
+                    records.write(&line)?;
+                    summary.count_written(&encoded);
+                }
+                Outcome::Skipped(reason) => *summary.skipped.entry(reason).or_default() += 1,
+                Outcome::Failed(error) => {
+                    let error = error.in_file(options.inputs[line.file].display().to_string()).on_line(line.number);
+                    let file = match &mut rejected {
+                        Some(file) => file,
+                        None => rejected.insert(PendingFile::create(options.output.join(REJECTED_FILE))?),
+                    };
+                    file.write(rejected_line(&error).as_bytes())?;
+                    summary.count_failed(error);
+                }
+            }
+        }
+        progress.records = summary.records;
+        progress.tokens = summary.tokens;
+        progress.bytes = taken.load(Ordering::Relaxed);
+        report(&progress)?;
+    }
+    if reader.join().is_err() {
+        return Err(Error::new(ErrorKind::Io, "the thread that reads the inputs ended early"));
+    }
+    match rejected {
+        Some(file) => file.finish()?,
+        None => remove_stale(&options.output.join(REJECTED_FILE))?,
+    }
+    records.finish()?;
+    Ok(summary)
+}
+
+impl Summary {
+    fn count_written(&mut self, encoded: &EncodedConversation) {
+        let trained = encoded.loss_mask.iter().map(|&trains| u64::from(trains)).sum::<u64>();
+        self.written += 1;
+        self.tokens += encoded.input_ids.len() as u64;
+        self.trained_tokens += trained;
+        self.untrained_records += u64::from(trained == 0);
+        self.dropped_reasoning_records += u64::from(encoded.notices.dropped_reasoning > 0);
+        self.control_string_records += u64::from(encoded.notices.control_strings > 0);
+    }
+
+    fn count_failed(&mut self, error: Error) {
+        *self.failed.entry(error.kind().as_str()).or_default() += 1;
+        if self.failures.len() < QUOTED_FAILURES {
+            self.failures.push(error);
+        }
+    }
+}
+
+fn total_bytes(inputs: &[PathBuf]) -> Result<u64> {
+    let size = |path: &PathBuf| {
+        let metadata = fs::metadata(path).and_then(|metadata| {
+            let is_file = !metadata.is_dir();
+            if is_file { Ok(metadata) } else { Err(std::io::ErrorKind::IsADirectory.into()) }
+        });
+        metadata.map(|metadata| metadata.len()).map_err(|error| {
+            Error::new(ErrorKind::Io, format!("cannot read this input: {error}")).in_file(path.display().to_string())
+        })
+    };
+    inputs.iter().map(size).sum()
+}
+
+/// A failure report of an earlier run would contradict this one's records.
+fn remove_stale(path: &std::path::Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            let message = format!("cannot remove the report of an earlier run: {error}");
+            Err(Error::new(ErrorKind::Io, message).in_file(path.display().to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn chunked(mut lines: Lines) -> impl Iterator<Item = Vec<Line>> {
+    std::iter::from_fn(move || {
+        let mut chunk = Vec::new();
+        let mut bytes = 0;
+        while bytes < CHUNK_BYTES {
+            let Some(line) = lines.next() else { break };
+            // An empty line takes memory too.
+            bytes += line.text.as_ref().map_or(0, Vec::len) + 64;
+            chunk.push(line);
+        }
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+fn encode_line(encoder: &Encoder, options: &PrepareOptions, line: &Line, scratch: &mut Scratch) -> Outcome {
+    let text = match &line.text {
+        Ok(text) => text.trim_ascii(),
+        Err(error) => return Outcome::Failed(error.clone()),
+    };
+    if text.is_empty() {
+        return Outcome::Skipped("blank line");
+    }
+    let mut encode = || {
+        let record = Value::from_json(text)?;
+        if record.as_object().is_none() {
+            let message = format!("expected an object with `messages`, found {}", record.kind());
+            return Err(Error::new(ErrorKind::Conversation, message));
+        }
+        let mut encoded = EncodedConversation::default();
+        let conversation = Conversation::from_value(&record, None)?;
+        encoder.encode_conversation_into(&conversation, options.render, scratch, &mut encoded)?;
+        let id = record.as_object().and_then(|record| record.get("id")).map(|id| {
+            let mut text = String::new();
+            id.write_json(Spacing::Compact, &mut text);
+            text
+        });
+        // About seven bytes an id and two a mask bit.
+        let mut line = Vec::with_capacity(encoded.input_ids.len() * 9);
+        writer::write_record(id.as_deref(), &encoded.input_ids, &encoded.loss_mask, &mut line);
+        Ok(Outcome::Written { line, encoded: Box::new(encoded) })
+    };
+    encode().unwrap_or_else(Outcome::Failed)
+}
+
+/// A failure as one line of JSON.
+fn rejected_line(error: &Error) -> String {
+    let place = error.place();
+    let string = |text: &str| Value::String(Cow::Owned(text.to_owned()));
+    let entries = [
+        ("file", place.file().map_or(Value::Null, string)),
+        ("line", place.line().map_or(Value::Null, |line| Value::Int(line.cast_signed()))),
+        ("path", string(&place.path())),
+        ("kind", string(error.kind().as_str())),
+        ("message", string(error.message())),
+    ];
+    let entries = entries.into_iter().map(|(key, value)| (Cow::Borrowed(key), value)).collect();
+    let mut line = String::new();
+    Value::Object(crate::chat::json::Object::from_entries(entries)).write_json(Spacing::Spaced, &mut line);
+    line.push('\n');
+    line
+}

@@ -1,0 +1,72 @@
+//! `prepare`: files to files, with a Python callable told of the progress.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::chat::templates::RenderOptions;
+use crate::dataset::{self, PrepareOptions, Progress};
+use crate::error::{Error, ErrorKind};
+use crate::python::encoder::Encoder;
+use crate::python::error::to_pyerr;
+
+#[pyfunction]
+#[pyo3(signature = (
+    encoder, inputs, output, *, add_generation_prompt=false, thinking=true, preserve_thinking=false, num_threads=None,
+    progress=None
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python function")]
+pub(super) fn prepare<'py>(
+    py: Python<'py>,
+    encoder: &Encoder,
+    inputs: Vec<PathBuf>,
+    output: PathBuf,
+    add_generation_prompt: bool,
+    thinking: bool,
+    preserve_thinking: bool,
+    num_threads: Option<NonZero<usize>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let render = RenderOptions { add_generation_prompt, thinking, preserve_thinking };
+    let options = PrepareOptions { inputs, output, render, num_threads };
+    let core = encoder.core();
+    let mut raised: Option<PyErr> = None;
+    let outcome = py.detach(|| {
+        dataset::prepare(core, &options, |done| {
+            tell(progress.as_ref(), done).map_err(|error| {
+                raised = Some(error);
+                Error::new(ErrorKind::Interrupted, "stopped by the caller")
+            })
+        })
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let summary = outcome.map_err(|error| to_pyerr(py, &error))?;
+    let dict = PyDict::new(py);
+    dict.set_item("records", summary.records)?;
+    dict.set_item("written", summary.written)?;
+    dict.set_item("skipped", summary.skipped)?;
+    dict.set_item("failed", summary.failed)?;
+    let failures: Vec<PyErr> = summary.failures.iter().map(|error| to_pyerr(py, error)).collect();
+    dict.set_item("failures", PyList::new(py, failures.iter().map(|error| error.value(py)))?)?;
+    dict.set_item("tokens", summary.tokens)?;
+    dict.set_item("trained_tokens", summary.trained_tokens)?;
+    dict.set_item("untrained_records", summary.untrained_records)?;
+    dict.set_item("dropped_reasoning_records", summary.dropped_reasoning_records)?;
+    dict.set_item("control_string_records", summary.control_string_records)?;
+    Ok(dict)
+}
+
+/// Calls the callable and lets Python see Ctrl-C, which it cannot while native code runs.
+fn tell(progress: Option<&Py<PyAny>>, done: &Progress) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        if let Some(callable) = progress {
+            callable.call1(py, (done.records, done.tokens, done.bytes, done.total_bytes))?;
+        }
+        Ok(())
+    })
+}
