@@ -68,7 +68,11 @@ fn generate(parts: &[&str], between: &str) -> String {
         state ^= state >> 7;
         state ^= state << 17;
         text.push_str(parts[(state >> 11) as usize % parts.len()]);
-        text.push_str(if state.is_multiple_of(15) { ". " } else { between });
+        text.push_str(if state.is_multiple_of(15) {
+            ". "
+        } else {
+            between
+        });
     }
     text
 }
@@ -100,7 +104,10 @@ fn bench_pretokenize(criterion: &mut Criterion) {
 
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(BenchmarkId::new("scanner", name), |bencher| {
-            bencher.iter(|| pretokenize(black_box(&text)).fold(0, |sum: usize, piece| sum ^ black_box(piece).len()));
+            bencher.iter(|| {
+                pretokenize(black_box(&text))
+                    .fold(0, |sum: usize, piece| sum ^ black_box(piece).len())
+            });
         });
         group.sample_size(10);
         group.bench_function(BenchmarkId::new("regex", name), |bencher| {

@@ -4,7 +4,7 @@
 //! fault only has to know its own name for it; the text is made when somebody reads it.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// What every fallible function of the crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -86,7 +86,10 @@ impl Place {
                     }
                     path.push_str(key);
                 }
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Index(index) => {
+                    // Writing to a `String` cannot fail.
+                    let _ = write!(path, "[{index}]");
+                }
             }
         }
         path
@@ -186,20 +189,26 @@ mod tests {
 
     #[test]
     fn the_place_reads_from_the_outside_in() {
-        let error = Error::new(ErrorKind::Conversation, "expected a string or an object, found a list")
-            .at("arguments")
-            .at("function")
-            .at_index(0)
-            .at("tool_calls")
-            .at_index(12)
-            .at("messages")
-            .in_file("trajectories.jsonl")
-            .on_line(17);
+        let error = Error::new(
+            ErrorKind::Conversation,
+            "expected a string or an object, found a list",
+        )
+        .at("arguments")
+        .at("function")
+        .at_index(0)
+        .at("tool_calls")
+        .at_index(12)
+        .at("messages")
+        .in_file("trajectories.jsonl")
+        .on_line(17);
         assert_eq!(
             error.to_string(),
             "trajectories.jsonl:17: messages[12].tool_calls[0].function.arguments: expected a string or an object, \
              found a list"
         );
-        assert_eq!(error.place().path(), "messages[12].tool_calls[0].function.arguments");
+        assert_eq!(
+            error.place().path(),
+            "messages[12].tool_calls[0].function.arguments"
+        );
     }
 }

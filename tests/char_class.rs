@@ -15,7 +15,10 @@ const TABLE: &str = concat!(
 
 /// Each flag and the class of the pattern that it stands for.
 const FLAGS: [(CharClass, &str); 7] = [
-    (CharClass::UPPER, r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"),
+    (
+        CharClass::UPPER,
+        r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]",
+    ),
     (CharClass::LOWER, r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"),
     (CharClass::NUMBER, r"\p{N}"),
     (CharClass::HAN, r"\p{Han}"),
@@ -49,7 +52,11 @@ fn flags_by_regex() -> Vec<u8> {
     for (bit, (_, class)) in FLAGS.iter().enumerate() {
         let runs = Regex::new(&format!("{class}+")).expect("the class is valid");
         for run in runs.find_iter(&all) {
-            for c in run.expect("a single class does not backtrack").as_str().chars() {
+            for c in run
+                .expect("a single class does not backtrack")
+                .as_str()
+                .chars()
+            {
                 flags[c as usize] |= 1 << bit;
             }
         }
@@ -74,10 +81,13 @@ fn table(flags: &[u8]) -> String {
     let mut blocks: Vec<&[u8]> = Vec::new();
     let mut index = Vec::new();
     for block in letters.chunks(BLOCK_LEN) {
-        let number = blocks.iter().position(|&known| known == block).unwrap_or_else(|| {
-            blocks.push(block);
-            blocks.len() - 1
-        });
+        let number = blocks
+            .iter()
+            .position(|&known| known == block)
+            .unwrap_or_else(|| {
+                blocks.push(block);
+                blocks.len() - 1
+            });
         index.push(u8::try_from(number).expect("at most 256 different blocks"));
     }
 
@@ -116,9 +126,12 @@ fn table(flags: &[u8]) -> String {
 /// The letter of the class with these flags.
 fn letter(flags: u8) -> u8 {
     let known = LETTERS.iter().map(|&(letter, _)| letter);
-    let mut found =
-        known.filter(|&letter| CharClass::from_letter(letter).is_some_and(|class| flags_of(class) == flags));
-    found.next().expect("a combination of classes that has no letter yet")
+    let mut found = known.filter(|&letter| {
+        CharClass::from_letter(letter).is_some_and(|class| flags_of(class) == flags)
+    });
+    found
+        .next()
+        .expect("a combination of classes that has no letter yet")
 }
 
 #[test]
@@ -129,10 +142,19 @@ fn the_table_is_what_the_regex_engine_says() {
         return;
     }
     for c in '\0'..=char::MAX {
-        assert_eq!(flags_of(CharClass::of(c)), flags[c as usize], "U+{:04X}", c as u32);
+        assert_eq!(
+            flags_of(CharClass::of(c)),
+            flags[c as usize],
+            "U+{:04X}",
+            c as u32
+        );
     }
     for byte in 0..=u8::MAX {
-        let expected = if byte.is_ascii() { flags[usize::from(byte)] } else { 0 };
+        let expected = if byte.is_ascii() {
+            flags[usize::from(byte)]
+        } else {
+            0
+        };
         assert_eq!(flags_of(CharClass::of_byte(byte)), expected, "{byte:#04x}");
     }
 }
@@ -141,6 +163,9 @@ fn the_table_is_what_the_regex_engine_says() {
 fn the_table_file_is_what_the_generator_writes() {
     if env::var_os("FASTTOK_WRITE_TABLES").is_none() {
         let written = fs::read_to_string(TABLE).expect("the table can be read");
-        assert!(written == table(&flags_by_regex()), "run with FASTTOK_WRITE_TABLES=1");
+        assert!(
+            written == table(&flags_by_regex()),
+            "run with FASTTOK_WRITE_TABLES=1"
+        );
     }
 }

@@ -7,7 +7,10 @@
 //! The scanner in turn knows a character by its class, which `tests/char_class.rs` checks for every code point, and by
 //! the literals of contractions, which are checked for every code point here.
 
-#![expect(clippy::print_stdout, reason = "the size of the proof is part of its result")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the size of the proof is part of its result"
+)]
 
 use std::collections::HashSet;
 
@@ -57,7 +60,9 @@ const REPRESENTATIVES: [char; 37] = [
 ];
 
 /// What contractions are made of, with one cell of each kind that can stand before or after.
-const CONTRACTIONS: [char; 10] = ['\'', 's', '\u{17F}', 'r', 'e', 'L', 'A', '\u{301}', '中', ' '];
+const CONTRACTIONS: [char; 10] = [
+    '\'', 's', '\u{17F}', 'r', 'e', 'L', 'A', '\u{301}', '中', ' ',
+];
 
 /// What decides where words begin and end.
 const WORD_SHAPES: [char; 7] = ['a', 'A', 'ก', '\u{301}', '!', ' ', '\u{2F00}'];
@@ -104,7 +109,9 @@ impl Reference {
         let mut expected = self.0.find_iter(text);
         let mut end = 0;
         for piece in pretokenize(text) {
-            let found = expected.next().map(|found| found.expect("no limit is reached"));
+            let found = expected
+                .next()
+                .map(|found| found.expect("no limit is reached"));
             assert_eq!(
                 found.map(|found| (found.start(), found.as_str())),
                 Some((end, piece)),
@@ -145,7 +152,11 @@ fn cells() -> Vec<u16> {
     for (bit, predicate) in PREDICATES.iter().enumerate() {
         let runs = Regex::new(&format!("(?:{predicate})+")).expect("the predicate is valid");
         for run in runs.find_iter(&all) {
-            for c in run.expect("a single class does not backtrack").as_str().chars() {
+            for c in run
+                .expect("a single class does not backtrack")
+                .as_str()
+                .chars()
+            {
                 cells[c as usize] |= 1 << bit;
             }
         }
@@ -170,7 +181,11 @@ impl Random {
 
     fn code_point(&mut self) -> char {
         // Most code points are unassigned; half of the draws stay where the scripts are.
-        let limit = if self.below(2) == 0 { 0x3100 } else { 0x11_0000 };
+        let limit = if self.below(2) == 0 {
+            0x3100
+        } else {
+            0x11_0000
+        };
         u32::try_from(self.below(limit))
             .ok()
             .and_then(char::from_u32)
@@ -189,12 +204,19 @@ fn the_representatives_reach_every_cell() {
             c as u32
         );
     }
-    println!("{} cells, {} representatives", reached.len(), REPRESENTATIVES.len());
+    println!(
+        "{} cells, {} representatives",
+        reached.len(),
+        REPRESENTATIVES.len()
+    );
 }
 
 #[test]
 fn all_short_strings() {
-    println!("{} strings", Reference::new().check_all(&REPRESENTATIVES, 4));
+    println!(
+        "{} strings",
+        Reference::new().check_all(&REPRESENTATIVES, 4)
+    );
 }
 
 #[test]
@@ -267,7 +289,11 @@ fn long_units() -> Vec<String> {
         .iter()
         .flat_map(|&first| REPRESENTATIVES.map(|second| [first, second]));
     singles
-        .chain(pairs.filter(|[first, second]| first != second).map(String::from_iter))
+        .chain(
+            pairs
+                .filter(|[first, second]| first != second)
+                .map(String::from_iter),
+        )
         .collect()
 }
 
@@ -290,7 +316,8 @@ fn long_runs() {
 fn very_long_runs_take_linear_time() {
     let mut bytes = 0;
     for unit in [
-        "A", "\u{301}", "ก", " ", "\n", "!", "7", "中", "\u{301}A", "กA", " \n", "!\u{301}", "A'", "'s",
+        "A", "\u{301}", "ก", " ", "\n", "!", "7", "中", "\u{301}A", "กA", " \n", "!\u{301}", "A'",
+        "'s",
     ] {
         let run = unit.repeat((4 << 20) / unit.len());
         for (before, after) in [("", ""), ("\u{301}", "!"), ("ก", "a"), ("\n", " x")] {

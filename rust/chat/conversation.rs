@@ -98,21 +98,38 @@ impl<'v> Conversation<'v> {
                 Some(other) => return Err(expected("a list of messages", other).at("messages")),
                 None => return Err(fault("missing").at("messages")),
             },
-            other => return Err(expected("a list of messages or an object with `messages`", other)),
+            other => {
+                return Err(expected(
+                    "a list of messages or an object with `messages`",
+                    other,
+                ));
+            }
         };
         if messages.is_empty() {
             return Err(fault("expected at least one message, found an empty list").at("messages"));
         }
         let read = |(index, message)| {
-            Message::from_value(message).map_err(|error: Error| error.at_index(index).at("messages"))
+            Message::from_value(message)
+                .map_err(|error: Error| error.at_index(index).at("messages"))
         };
-        let messages = messages.iter().enumerate().map(read).collect::<Result<_>>()?;
-        let tools = match tools.filter(|tools| !matches!(tools, Value::Null)).or(own_tools) {
+        let messages = messages
+            .iter()
+            .enumerate()
+            .map(read)
+            .collect::<Result<_>>()?;
+        let tools = match tools
+            .filter(|tools| !matches!(tools, Value::Null))
+            .or(own_tools)
+        {
             None => &[],
             Some(Value::Array(tools)) => tools.as_slice(),
             Some(other) => return Err(expected("a list of tools", other).at("tools")),
         };
-        if let Some((index, other)) = tools.iter().enumerate().find(|(_, tool)| tool.as_object().is_none()) {
+        if let Some((index, other)) = tools
+            .iter()
+            .enumerate()
+            .find(|(_, tool)| tool.as_object().is_none())
+        {
             return Err(expected("an object", other).at_index(index).at("tools"));
         }
         Ok(Self { messages, tools })
@@ -121,26 +138,35 @@ impl<'v> Conversation<'v> {
 
 impl<'v> Message<'v> {
     fn from_value(value: &'v Value<'v>) -> Result<Self> {
-        let message = value.as_object().ok_or_else(|| expected("an object", value))?;
+        let message = value
+            .as_object()
+            .ok_or_else(|| expected("an object", value))?;
         let role = string(message, "role")?.ok_or_else(|| fault("missing").at("role"))?;
         let content = match message.get("content") {
             None => Content::Text(""),
             Some(Value::String(text)) => Content::Text(text),
             Some(Value::Array(parts)) => {
-                let read = |(index, part)| ContentPart::from_value(part).map_err(|error: Error| error.at_index(index));
+                let read = |(index, part)| {
+                    ContentPart::from_value(part).map_err(|error: Error| error.at_index(index))
+                };
                 let parts = parts.iter().enumerate().map(read).collect::<Result<_>>();
                 Content::Parts(parts.map_err(|error| error.at("content"))?)
             }
-            Some(other) => return Err(expected("a string, a list of parts or null", other).at("content")),
+            Some(other) => {
+                return Err(expected("a string, a list of parts or null", other).at("content"));
+            }
         };
         let tool_calls = match message.get("tool_calls") {
             Some(Value::Array(calls)) if role == "assistant" => {
                 let read = |(index, call)| {
-                    ToolCall::from_value(call).map_err(|error: Error| error.at_index(index).at("tool_calls"))
+                    ToolCall::from_value(call)
+                        .map_err(|error: Error| error.at_index(index).at("tool_calls"))
                 };
                 calls.iter().enumerate().map(read).collect::<Result<_>>()?
             }
-            Some(other) if role == "assistant" => return Err(expected("a list or null", other).at("tool_calls")),
+            Some(other) if role == "assistant" => {
+                return Err(expected("a list or null", other).at("tool_calls"));
+            }
             _ => Vec::new(),
         };
         let reasoning = Reasoning {
@@ -167,7 +193,9 @@ impl<'v> Message<'v> {
 
 impl<'v> ContentPart<'v> {
     fn from_value(value: &'v Value<'v>) -> Result<Self> {
-        let part = value.as_object().ok_or_else(|| expected("an object such as {\"type\": \"text\", …}", value))?;
+        let part = value
+            .as_object()
+            .ok_or_else(|| expected("an object such as {\"type\": \"text\", …}", value))?;
         match string(part, "type")? {
             Some("image" | "image_url") => Ok(Self::Image),
             Some("video" | "video_url") => Ok(Self::Video),
@@ -175,7 +203,9 @@ impl<'v> ContentPart<'v> {
                 Some(text) => Ok(Self::Text(text)),
                 // A part such as {"image": …}, known by its key alone, renders nothing from K2.5 on.
                 None if declared.is_none() => Ok(Self::Text("")),
-                None => Err(fault("expected `text`, or a `type` of image, image_url, video or video_url")),
+                None => Err(fault(
+                    "expected `text`, or a `type` of image, image_url, video or video_url",
+                )),
             },
         }
     }
@@ -183,7 +213,9 @@ impl<'v> ContentPart<'v> {
 
 impl<'v> ToolCall<'v> {
     fn from_value(value: &'v Value<'v>) -> Result<Self> {
-        let call = value.as_object().ok_or_else(|| expected("an object", value))?;
+        let call = value
+            .as_object()
+            .ok_or_else(|| expected("an object", value))?;
         let function = match call.get("function") {
             Some(Value::Object(function)) => function,
             Some(other) => return Err(expected("an object", other).at("function")),
@@ -192,7 +224,11 @@ impl<'v> ToolCall<'v> {
         let arguments = match function.raw("arguments") {
             Some(Value::String(text)) => Arguments::Text(text),
             Some(object @ Value::Object(_)) => Arguments::Object(object),
-            Some(other) => return Err(expected("a string or an object", other).at("arguments").at("function")),
+            Some(other) => {
+                return Err(expected("a string or an object", other)
+                    .at("arguments")
+                    .at("function"));
+            }
             None => return Err(fault("missing").at("arguments").at("function")),
         };
         Ok(Self {

@@ -78,10 +78,14 @@ impl<'a> Object<'a> {
     /// The value under `key`, null included. Tool schemas are the one place where null has a meaning.
     #[must_use]
     pub fn raw(&self, key: &str) -> Option<&Value<'a>> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.0
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
 
     /// The entries in order.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'a>)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), value))
     }
@@ -127,12 +131,17 @@ impl<'a> Value<'a> {
             JsonValue::BigInt(value) => Self::BigInt(value.to_string()),
             JsonValue::Float(value) => Self::Float(value),
             JsonValue::Str(value) => Self::String(value),
-            JsonValue::Array(items) => {
-                Self::Array(Arc::unwrap_or_clone(items).into_iter().map(Self::from_jiter).collect())
-            }
+            JsonValue::Array(items) => Self::Array(
+                Arc::unwrap_or_clone(items)
+                    .into_iter()
+                    .map(Self::from_jiter)
+                    .collect(),
+            ),
             JsonValue::Object(entries) => {
                 let entries = Arc::unwrap_or_clone(entries);
-                let entries = entries.into_iter().map(|(key, value)| (key, Self::from_jiter(value)));
+                let entries = entries
+                    .into_iter()
+                    .map(|(key, value)| (key, Self::from_jiter(value)));
                 Self::Object(Object::from_entries(entries.collect()))
             }
         }
@@ -141,19 +150,31 @@ impl<'a> Value<'a> {
     /// The string, if it is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
-        if let Self::String(text) = self { Some(text) } else { None }
+        if let Self::String(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 
     /// The list, if it is one.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value<'a>]> {
-        if let Self::Array(items) = self { Some(items) } else { None }
+        if let Self::Array(items) = self {
+            Some(items)
+        } else {
+            None
+        }
     }
 
     /// The object, if it is one.
     #[must_use]
     pub fn as_object(&self) -> Option<&Object<'a>> {
-        if let Self::Object(object) = self { Some(object) } else { None }
+        if let Self::Object(object) = self {
+            Some(object)
+        } else {
+            None
+        }
     }
 
     /// What the value is, for an error message: `a string`, `an object`, `null`, …
@@ -196,7 +217,9 @@ impl<'a> Value<'a> {
             Self::String(text) => Value::String(Cow::Borrowed(text)),
             Self::Array(items) => Value::Array(items.iter().map(Value::sorted_by_key).collect()),
             Self::Object(Object(entries)) => {
-                let sort = |(key, value): &'s (Cow<'a, str>, Value<'a>)| (Cow::Borrowed(&**key), value.sorted_by_key());
+                let sort = |(key, value): &'s (Cow<'a, str>, Value<'a>)| {
+                    (Cow::Borrowed(&**key), value.sorted_by_key())
+                };
                 let mut sorted: Vec<(Cow<'s, str>, Value<'s>)> = entries.iter().map(sort).collect();
                 sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
                 Value::Object(Object(sorted))
@@ -218,7 +241,11 @@ impl<'a> Value<'a> {
             Self::BigInt(digits) => out.push_str(digits),
             Self::Float(value) if value.is_nan() => out.push_str("NaN"),
             Self::Float(value) if value.is_infinite() => {
-                out.push_str(if *value > 0.0 { "Infinity" } else { "-Infinity" });
+                out.push_str(if *value > 0.0 {
+                    "Infinity"
+                } else {
+                    "-Infinity"
+                });
             }
             Self::Float(value) => write_float(*value, out),
             Self::String(text) => write_quoted(text, out),
@@ -337,7 +364,9 @@ mod tests {
 
     fn spaced(text: &str) -> String {
         let mut out = String::new();
-        Value::from_json(text.as_bytes()).unwrap().write_json(Spacing::Spaced, &mut out);
+        Value::from_json(text.as_bytes())
+            .unwrap()
+            .write_json(Spacing::Spaced, &mut out);
         out
     }
 
@@ -350,7 +379,10 @@ mod tests {
             ("1e2", "100.0"),
             ("-0.0", "-0.0"),
             ("-0", "0"),
-            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567890",
+            ),
             ("9007199254740993", "9007199254740993"),
             ("1e-7", "1e-07"),
             ("0.0001", "0.0001"),
@@ -394,10 +426,22 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_an_error_with_an_offset() {
-        for text in ["", "{", "[1,]", "\"\\ud800\"", "{\"a\" 1}", "\"a\u{1}\"", "tru", "1 2"] {
+        for text in [
+            "",
+            "{",
+            "[1,]",
+            "\"\\ud800\"",
+            "{\"a\" 1}",
+            "\"a\u{1}\"",
+            "tru",
+            "1 2",
+        ] {
             let error = Value::from_json(text.as_bytes()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Json, "{text}");
-            assert!(error.message().starts_with("not valid JSON at byte "), "{error}");
+            assert!(
+                error.message().starts_with("not valid JSON at byte "),
+                "{error}"
+            );
         }
         assert!(Value::from_json(b"\"\xff\"").is_err());
         let deep = "[".repeat(100_000);

@@ -208,14 +208,23 @@ impl Segments {
             return;
         }
         match self.list.last_mut() {
-            Some(Segment { facts: last, body: Body::Text(range) }) if *last == facts => range.end = end,
-            _ => self.list.push(Segment { facts, body: Body::Text(start..end) }),
+            Some(Segment {
+                facts: last,
+                body: Body::Text(range),
+            }) if *last == facts => range.end = end,
+            _ => self.list.push(Segment {
+                facts,
+                body: Body::Text(start..end),
+            }),
         }
     }
 
     /// Appends a special token, which ends the run of text before it.
     pub fn push_token(&mut self, facts: Facts, token: ControlToken) {
-        self.list.push(Segment { facts, body: Body::Token(token) });
+        self.list.push(Segment {
+            facts,
+            body: Body::Token(token),
+        });
     }
 
     /// The segments in order.

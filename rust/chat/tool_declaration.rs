@@ -23,7 +23,8 @@ pub fn declaration(tools: &[Value<'_>]) -> Result<String> {
             Ok(text)
         }
         Err(Refusal::Unprintable(kind)) => {
-            let message = format!("expected a scalar where the tool declaration prints one, found {kind}");
+            let message =
+                format!("expected a scalar where the tool declaration prints one, found {kind}");
             Err(Error::new(ErrorKind::Conversation, message))
         }
     }
@@ -51,19 +52,26 @@ fn typescript(tools: &[Value<'_>]) -> Outcome<Option<String>> {
             continue;
         }
         if let Some(function) = tool.get("function").filter(|function| function.is_truthy()) {
-            functions.push(function_text(function.as_object().ok_or(Refusal::Inexpressible)?)?);
+            functions.push(function_text(
+                function.as_object().ok_or(Refusal::Inexpressible)?,
+            )?);
         }
     }
     if functions.is_empty() {
         return Ok(None);
     }
     let functions = functions.join("\n");
-    Ok(Some(format!("# Tools\n\n## functions\nnamespace functions {{\n{functions}\n}}\n")))
+    Ok(Some(format!(
+        "# Tools\n\n## functions\nnamespace functions {{\n{functions}\n}}\n"
+    )))
 }
 
 fn function_text(function: &Object<'_>) -> Outcome<String> {
     let empty = Object::default();
-    let schema = match function.raw("parameters").filter(|schema| schema.is_truthy()) {
+    let schema = match function
+        .raw("parameters")
+        .filter(|schema| schema.is_truthy())
+    {
         Some(schema) => schema.as_object().ok_or(Refusal::Inexpressible)?,
         None => &empty,
     };
@@ -104,7 +112,11 @@ fn function_text(function: &Object<'_>) -> Outcome<String> {
 /// The name under which a schema that refers to its own root is declared.
 const ROOT_INTERFACE: &str = "parameters";
 
-fn interface_text<'s>(name: &str, schema: &'s Value<'s>, definitions: &mut Definitions<'s>) -> Outcome<String> {
+fn interface_text<'s>(
+    name: &str,
+    schema: &'s Value<'s>,
+    definitions: &mut Definitions<'s>,
+) -> Outcome<String> {
     let parsed = Type::parse(schema, definitions)?;
     let body = parsed.text("")?.into_string()?;
     let schema = schema.as_object().ok_or(Refusal::Inexpressible)?;
@@ -127,7 +139,11 @@ impl<'s> Definitions<'s> {
         if !definitions.is_truthy() {
             return Ok(());
         }
-        for (name, schema) in definitions.as_object().ok_or(Refusal::Inexpressible)?.iter() {
+        for (name, schema) in definitions
+            .as_object()
+            .ok_or(Refusal::Inexpressible)?
+            .iter()
+        {
             match self.schemas.iter_mut().find(|(known, _)| *known == name) {
                 Some(entry) => entry.1 = schema,
                 None => self.schemas.push((name, schema)),
@@ -143,7 +159,9 @@ impl<'s> Definitions<'s> {
             self.refers_to_root = true;
             return Ok(ROOT_INTERFACE);
         }
-        let path = reference.strip_prefix("#/$defs/").ok_or(Refusal::Inexpressible)?;
+        let path = reference
+            .strip_prefix("#/$defs/")
+            .ok_or(Refusal::Inexpressible)?;
         let name = path.rsplit('/').next().unwrap_or(path);
         let known = self.schemas.iter().find(|(known, _)| *known == name);
         match known.and_then(|(_, schema)| schema.as_object()) {
@@ -191,7 +209,10 @@ impl TypeText<'_> {
     fn into_joined(self) -> Outcome<String> {
         match self {
             Self::Text(text) => Ok(text),
-            Self::Name(name) => name.as_str().map(str::to_owned).ok_or(Refusal::Inexpressible),
+            Self::Name(name) => name
+                .as_str()
+                .map(str::to_owned)
+                .ok_or(Refusal::Inexpressible),
         }
     }
 }
@@ -209,8 +230,13 @@ impl<'s> Type<'s> {
             Shape::Reference(definitions.resolve(reference)?)
         } else if let Some(choices) = object.raw("anyOf") {
             let choices = match choices {
-                Value::Array(choices) => choices.iter().map(|choice| Self::parse(choice, definitions)).collect(),
-                empty @ (Value::String(_) | Value::Object(_)) if !empty.is_truthy() => Ok(Vec::new()),
+                Value::Array(choices) => choices
+                    .iter()
+                    .map(|choice| Self::parse(choice, definitions))
+                    .collect(),
+                empty @ (Value::String(_) | Value::Object(_)) if !empty.is_truthy() => {
+                    Ok(Vec::new())
+                }
                 _ => Err(Refusal::Inexpressible),
             };
             Shape::AnyOf(choices?)
@@ -222,8 +248,12 @@ impl<'s> Type<'s> {
             Shape::Enum(values)
         } else if let Some(declared) = object.raw("type") {
             match declared {
-                Value::Array(names) => Shape::Union(names.iter().map(union_member).collect::<Outcome<_>>()?),
-                Value::String(name) if name == "object" => Shape::Object(ObjectType::parse(object, definitions)?),
+                Value::Array(names) => {
+                    Shape::Union(names.iter().map(union_member).collect::<Outcome<_>>()?)
+                }
+                Value::String(name) if name == "object" => {
+                    Shape::Object(ObjectType::parse(object, definitions)?)
+                }
                 Value::String(name) if name == "array" => {
                     constraint_keys = &["maxItems", "minItems"];
                     let item = match object.raw("items").filter(|items| items.is_truthy()) {
@@ -246,25 +276,44 @@ impl<'s> Type<'s> {
         } else {
             return Err(Refusal::Inexpressible);
         };
-        let constraints = constraint_keys.iter().filter_map(|key| Some((*key, object.raw(key)?))).collect();
-        Ok(Self { description: object.raw("description"), constraints, shape })
+        let constraints = constraint_keys
+            .iter()
+            .filter_map(|key| Some((*key, object.raw(key)?)))
+            .collect();
+        Ok(Self {
+            description: object.raw("description"),
+            constraints,
+            shape,
+        })
     }
 
     fn named(name: &'static str) -> Self {
         let shape = Shape::Scalar(Cow::Owned(Value::String(Cow::Borrowed(name))));
-        Self { description: None, constraints: Vec::new(), shape }
+        Self {
+            description: None,
+            constraints: Vec::new(),
+            shape,
+        }
     }
 
     /// The comment lines before a property or an item: the description, then the constraints on one line.
     fn comment(&self, indent: &str) -> Outcome<String> {
-        let mut text = match self.description.filter(|description| description.is_truthy()) {
+        let mut text = match self
+            .description
+            .filter(|description| description.is_truthy())
+        {
             Some(description) => comment_lines(description, indent)?,
             None => String::new(),
         };
         if !self.constraints.is_empty() {
-            let print = |(key, value): &(&str, &Value<'_>)| Ok(format!("{key}: {}", python_str(value)?));
-            let constraints: Vec<String> = self.constraints.iter().map(print).collect::<Outcome<_>>()?;
-            text.push_str(&format!("{indent}// {}\n", constraints.join(", ")));
+            let print =
+                |(key, value): &(&str, &Value<'_>)| Ok(format!("{key}: {}", python_str(value)?));
+            let constraints: Vec<String> =
+                self.constraints.iter().map(print).collect::<Outcome<_>>()?;
+            text.push_str(indent);
+            text.push_str("// ");
+            text.push_str(&constraints.join(", "));
+            text.push('\n');
         }
         Ok(text)
     }
@@ -289,11 +338,19 @@ impl<'s> Type<'s> {
                     Some(text) => Ok(format!("\"{text}\"")),
                     None => python_str(value),
                 };
-                values.iter().map(print).collect::<Outcome<Vec<_>>>()?.join(" | ")
+                values
+                    .iter()
+                    .map(print)
+                    .collect::<Outcome<Vec<_>>>()?
+                    .join(" | ")
             }
             Shape::AnyOf(choices) => {
                 let print = |choice: &Type<'_>| choice.text(indent)?.into_joined();
-                choices.iter().map(print).collect::<Outcome<Vec<_>>>()?.join(" | ")
+                choices
+                    .iter()
+                    .map(print)
+                    .collect::<Outcome<Vec<_>>>()?
+                    .join(" | ")
             }
             Shape::Union(names) => names.join(" | "),
             Shape::Reference(name) => (*name).to_owned(),
@@ -332,7 +389,10 @@ impl<'s> ObjectType<'s> {
             None => None,
             Some(Value::Bool(true)) => Some(Additional::Any),
             Some(Value::Bool(false)) => Some(Additional::Never),
-            Some(typed @ Value::Object(_)) => Some(Additional::Typed(Box::new(Type::parse(typed, definitions)?))),
+            Some(typed @ Value::Object(_)) => Some(Additional::Typed(Box::new(Type::parse(
+                typed,
+                definitions,
+            )?))),
             Some(_) => Some(Additional::Invalid),
         };
         let mut properties = Vec::new();
@@ -342,27 +402,37 @@ impl<'s> ObjectType<'s> {
                 Some(required) => python_iter(required)?,
                 None => Vec::new(),
             };
-            if required.iter().any(|name| matches!(**name, Value::Array(_) | Value::Object(_))) {
+            if required
+                .iter()
+                .any(|name| matches!(**name, Value::Array(_) | Value::Object(_)))
+            {
                 return Err(Refusal::Inexpressible);
             }
             for (name, value) in found.iter() {
                 properties.push(Property {
                     name,
-                    required: required.iter().any(|required| required.as_str() == Some(name)),
+                    required: required
+                        .iter()
+                        .any(|required| required.as_str() == Some(name)),
                     default: value.as_object().and_then(|schema| schema.get("default")),
                     value: Type::parse(value, definitions)?,
                 });
             }
         }
-        Ok(Self { properties, additional })
+        Ok(Self {
+            properties,
+            additional,
+        })
     }
 
     fn text(&self, indent: &str) -> Outcome<String> {
         let inner = format!("{indent}{INDENT}");
         let mut ordered: Vec<&Property<'_>> = self.properties.iter().collect();
         ordered.sort_by(|a, b| b.required.cmp(&a.required).then_with(|| a.name.cmp(b.name)));
-        let mut lines: Vec<String> =
-            ordered.into_iter().map(|property| property.text(&inner)).collect::<Outcome<_>>()?;
+        let mut lines: Vec<String> = ordered
+            .into_iter()
+            .map(|property| property.text(&inner))
+            .collect::<Outcome<_>>()?;
         if let Some(additional) = &self.additional {
             let value = match additional {
                 Additional::Any => "any".to_owned(),
@@ -381,9 +451,16 @@ impl<'s> ObjectType<'s> {
     /// The root as an interface. Unlike [`Self::text`] the reference keeps the properties in their own order here, and
     /// leaves out `additionalProperties`.
     fn root_interface(&self) -> Outcome<String> {
-        let lines: Vec<String> =
-            self.properties.iter().map(|property| property.text(INDENT)).collect::<Outcome<_>>()?;
-        let body = if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join(",\n")) };
+        let lines: Vec<String> = self
+            .properties
+            .iter()
+            .map(|property| property.text(INDENT))
+            .collect::<Outcome<_>>()?;
+        let body = if lines.is_empty() {
+            String::new()
+        } else {
+            format!("\n{}\n", lines.join(",\n"))
+        };
         Ok(format!("interface {ROOT_INTERFACE} {{{body}}}"))
     }
 }
@@ -404,8 +481,7 @@ impl Property<'_> {
         }
         let mark = if self.required { "" } else { "?" };
         let value = self.value.text(indent)?.into_string()?;
-        text.push_str(&format!("{indent}{}{mark}: {value}", self.name));
-        Ok(text)
+        Ok(format!("{text}{indent}{}{mark}: {value}", self.name))
     }
 }
 
@@ -449,13 +525,22 @@ fn check_enum(values: &[Cow<'_, Value<'_>>], declared: &Value<'_>) -> Outcome<()
     };
     let fits = |value: &Value<'_>| match declared.as_str() {
         Some("string") => matches!(value, Value::String(_)),
-        Some("number") => matches!(value, Value::Int(_) | Value::BigInt(_) | Value::Float(_) | Value::Bool(_)),
+        Some("number") => matches!(
+            value,
+            Value::Int(_) | Value::BigInt(_) | Value::Float(_) | Value::Bool(_)
+        ),
         Some("integer") => matches!(value, Value::Int(_) | Value::BigInt(_) | Value::Bool(_)),
         Some("boolean") => matches!(value, Value::Bool(_)),
         _ => true,
     };
-    let all_fit = values.iter().all(|value| matches!(**value, Value::Null) || fits(value));
-    if all_fit { Ok(()) } else { Err(Refusal::Inexpressible) }
+    let all_fit = values
+        .iter()
+        .all(|value| matches!(**value, Value::Null) || fits(value));
+    if all_fit {
+        Ok(())
+    } else {
+        Err(Refusal::Inexpressible)
+    }
 }
 
 /// What a Python `for` loop sees: the items of a list, the keys of an object, the characters of a string.
@@ -463,13 +548,23 @@ fn python_iter<'s>(value: &'s Value<'s>) -> Outcome<Vec<Cow<'s, Value<'s>>>> {
     let text = |text: Cow<'s, str>| Cow::Owned(Value::String(text));
     match value {
         Value::Array(items) => Ok(items.iter().map(Cow::Borrowed).collect()),
-        Value::Object(object) => Ok(object.iter().map(|(key, _)| text(Cow::Borrowed(key))).collect()),
-        Value::String(string) => Ok(string.chars().map(|char| text(Cow::Owned(char.to_string()))).collect()),
+        Value::Object(object) => Ok(object
+            .iter()
+            .map(|(key, _)| text(Cow::Borrowed(key)))
+            .collect()),
+        Value::String(string) => Ok(string
+            .chars()
+            .map(|char| text(Cow::Owned(char.to_string())))
+            .collect()),
         _ => Err(Refusal::Inexpressible),
     }
 }
 
 fn python_str(value: &Value<'_>) -> Outcome<String> {
     let mut text = String::new();
-    if value.write_python_str(&mut text) { Ok(text) } else { Err(Refusal::Unprintable(value.kind())) }
+    if value.write_python_str(&mut text) {
+        Ok(text)
+    } else {
+        Err(Refusal::Unprintable(value.kind()))
+    }
 }

@@ -93,7 +93,10 @@ pub struct Summary {
 
 /// What became of one line.
 enum Outcome {
-    Written { line: Vec<u8>, encoded: Box<EncodedConversation> },
+    Written {
+        line: Vec<u8>,
+        encoded: Box<EncodedConversation>,
+    },
     Skipped(&'static str),
     Failed(Error),
 }
@@ -109,7 +112,10 @@ pub fn prepare(
     options: &PrepareOptions,
     mut report: impl FnMut(&Progress) -> Result<()>,
 ) -> Result<Summary> {
-    let mut progress = Progress { total_bytes: total_bytes(&options.inputs)?, ..Progress::default() };
+    let mut progress = Progress {
+        total_bytes: total_bytes(&options.inputs)?,
+        ..Progress::default()
+    };
     let mut records = PendingFile::create(options.output.join(RECORDS_FILE))?;
     let mut rejected: Option<PendingFile> = None;
     let mut summary = Summary::default();
@@ -143,10 +149,13 @@ pub fn prepare(
                 }
                 Outcome::Skipped(reason) => *summary.skipped.entry(reason).or_default() += 1,
                 Outcome::Failed(error) => {
-                    let error = error.in_file(options.inputs[line.file].display().to_string()).on_line(line.number);
+                    let error = error
+                        .in_file(options.inputs[line.file].display().to_string())
+                        .on_line(line.number);
                     let file = match &mut rejected {
                         Some(file) => file,
-                        None => rejected.insert(PendingFile::create(options.output.join(REJECTED_FILE))?),
+                        None => rejected
+                            .insert(PendingFile::create(options.output.join(REJECTED_FILE))?),
                     };
                     file.write(rejected_line(&error).as_bytes())?;
                     summary.count_failed(error);
@@ -159,7 +168,10 @@ pub fn prepare(
         report(&progress)?;
     }
     if reader.join().is_err() {
-        return Err(Error::new(ErrorKind::Io, "the thread that reads the inputs ended early"));
+        return Err(Error::new(
+            ErrorKind::Io,
+            "the thread that reads the inputs ended early",
+        ));
     }
     match rejected {
         Some(file) => file.finish()?,
@@ -171,7 +183,11 @@ pub fn prepare(
 
 impl Summary {
     fn count_written(&mut self, encoded: &EncodedConversation) {
-        let trained = encoded.loss_mask.iter().map(|&trains| u64::from(trains)).sum::<u64>();
+        let trained = encoded
+            .loss_mask
+            .iter()
+            .map(|&trains| u64::from(trains))
+            .sum::<u64>();
         self.written += 1;
         self.tokens += encoded.input_ids.len() as u64;
         self.trained_tokens += trained;
@@ -192,10 +208,15 @@ fn total_bytes(inputs: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {
         let metadata = fs::metadata(path).and_then(|metadata| {
             let is_file = !metadata.is_dir();
-            if is_file { Ok(metadata) } else { Err(std::io::ErrorKind::IsADirectory.into()) }
+            if is_file {
+                Ok(metadata)
+            } else {
+                Err(std::io::ErrorKind::IsADirectory.into())
+            }
         });
         metadata.map(|metadata| metadata.len()).map_err(|error| {
-            Error::new(ErrorKind::Io, format!("cannot read this input: {error}")).in_file(path.display().to_string())
+            Error::new(ErrorKind::Io, format!("cannot read this input: {error}"))
+                .in_file(path.display().to_string())
         })
     };
     inputs.iter().map(size).sum()
@@ -226,7 +247,12 @@ fn chunked(mut lines: Lines) -> impl Iterator<Item = Vec<Line>> {
     })
 }
 
-fn encode_line(encoder: &Encoder, options: &PrepareOptions, line: &Line, scratch: &mut Scratch) -> Outcome {
+fn encode_line(
+    encoder: &Encoder,
+    options: &PrepareOptions,
+    line: &Line,
+    scratch: &mut Scratch,
+) -> Outcome {
     let text = match &line.text {
         Ok(text) => text.trim_ascii(),
         Err(error) => return Outcome::Failed(error.clone()),
@@ -234,26 +260,44 @@ fn encode_line(encoder: &Encoder, options: &PrepareOptions, line: &Line, scratch
     if text.is_empty() {
         return Outcome::Skipped("blank line");
     }
-    let mut encode = || {
-        let record = Value::from_json(text)?;
-        if record.as_object().is_none() {
-            let message = format!("expected an object with `messages`, found {}", record.kind());
-            return Err(Error::new(ErrorKind::Conversation, message));
-        }
-        let mut encoded = EncodedConversation::default();
-        let conversation = Conversation::from_value(&record, None)?;
-        encoder.encode_conversation_into(&conversation, options.render, scratch, &mut encoded)?;
-        let id = record.as_object().and_then(|record| record.get("id")).map(|id| {
-            let mut text = String::new();
-            id.write_json(Spacing::Compact, &mut text);
-            text
-        });
-        // About seven bytes an id and two a mask bit.
-        let mut line = Vec::with_capacity(encoded.input_ids.len() * 9);
-        writer::write_record(id.as_deref(), &encoded.input_ids, &encoded.loss_mask, &mut line);
-        Ok(Outcome::Written { line, encoded: Box::new(encoded) })
+    match encode_record(encoder, options.render, text, scratch) {
+        Ok((line, encoded)) => Outcome::Written {
+            line,
+            encoded: Box::new(encoded),
+        },
+        Err(error) => Outcome::Failed(error),
+    }
+}
+
+/// One record of the input to one line of the output.
+fn encode_record(
+    encoder: &Encoder,
+    render: RenderOptions,
+    text: &[u8],
+    scratch: &mut Scratch,
+) -> Result<(Vec<u8>, EncodedConversation)> {
+    let value = Value::from_json(text)?;
+    let Some(record) = value.as_object() else {
+        let message = format!("expected an object with `messages`, found {}", value.kind());
+        return Err(Error::new(ErrorKind::Conversation, message));
     };
-    encode().unwrap_or_else(Outcome::Failed)
+    let conversation = Conversation::from_value(&value, None)?;
+    let mut encoded = EncodedConversation::default();
+    encoder.encode_conversation_into(&conversation, render, scratch, &mut encoded)?;
+    let id = record.get("id").map(|id| {
+        let mut text = String::new();
+        id.write_json(Spacing::Compact, &mut text);
+        text
+    });
+    // About seven bytes an id and two a mask bit.
+    let mut line = Vec::with_capacity(encoded.input_ids.len() * 9);
+    writer::write_record(
+        id.as_deref(),
+        &encoded.input_ids,
+        &encoded.loss_mask,
+        &mut line,
+    );
+    Ok((line, encoded))
 }
 
 /// A failure as one line of JSON.
@@ -262,14 +306,23 @@ fn rejected_line(error: &Error) -> String {
     let string = |text: &str| Value::String(Cow::Owned(text.to_owned()));
     let entries = [
         ("file", place.file().map_or(Value::Null, string)),
-        ("line", place.line().map_or(Value::Null, |line| Value::Int(line.cast_signed()))),
+        (
+            "line",
+            place
+                .line()
+                .map_or(Value::Null, |line| Value::Int(line.cast_signed())),
+        ),
         ("path", string(&place.path())),
         ("kind", string(error.kind().as_str())),
         ("message", string(error.message())),
     ];
-    let entries = entries.into_iter().map(|(key, value)| (Cow::Borrowed(key), value)).collect();
+    let entries = entries
+        .into_iter()
+        .map(|(key, value)| (Cow::Borrowed(key), value))
+        .collect();
     let mut line = String::new();
-    Value::Object(crate::chat::json::Object::from_entries(entries)).write_json(Spacing::Spaced, &mut line);
+    Value::Object(crate::chat::json::Object::from_entries(entries))
+        .write_json(Spacing::Spaced, &mut line);
     line.push('\n');
     line
 }

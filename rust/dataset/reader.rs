@@ -33,13 +33,21 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 impl Lines {
     /// The lines of `paths`; `taken` counts the bytes read.
     pub(super) fn new(paths: Vec<PathBuf>, taken: Arc<AtomicU64>) -> Self {
-        Self { paths, next_file: 0, open: None, number: 0, taken }
+        Self {
+            paths,
+            next_file: 0,
+            open: None,
+            number: 0,
+            taken,
+        }
     }
 
     fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let reader = match &mut self.open {
             Some(reader) => reader,
-            None => self.open.insert(decompressed(&self.paths[self.next_file], &self.taken)?),
+            None => self
+                .open
+                .insert(decompressed(&self.paths[self.next_file], &self.taken)?),
         };
         let mut text = Vec::new();
         reader.read_until(b'\n', &mut text)?;
@@ -47,7 +55,10 @@ impl Lines {
             return Ok(None);
         }
         self.number += 1;
-        while text.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        while text
+            .last()
+            .is_some_and(|byte| matches!(byte, b'\n' | b'\r'))
+        {
             text.pop();
         }
         if self.number == 1 && text.starts_with(BYTE_ORDER_MARK) {
@@ -70,13 +81,23 @@ impl Iterator for Lines {
         while self.next_file < self.paths.len() {
             let file = self.next_file;
             match self.read_line() {
-                Ok(Some(text)) => return Some(Line { file, number: self.number, text: Ok(text) }),
+                Ok(Some(text)) => {
+                    return Some(Line {
+                        file,
+                        number: self.number,
+                        text: Ok(text),
+                    });
+                }
                 Ok(None) => self.close(),
                 Err(error) => {
                     let number = self.number + 1;
                     self.close();
                     let message = format!("cannot read on: {error}");
-                    return Some(Line { file, number, text: Err(Error::new(ErrorKind::Io, message)) });
+                    return Some(Line {
+                        file,
+                        number,
+                        text: Err(Error::new(ErrorKind::Io, message)),
+                    });
                 }
             }
         }
@@ -87,13 +108,22 @@ impl Iterator for Lines {
 fn decompressed(path: &Path, taken: &Arc<AtomicU64>) -> io::Result<Box<dyn BufRead + Send>> {
     const GZIP: &[u8] = b"\x1F\x8B";
     const ZSTD: &[u8] = b"\x28\xB5\x2F\xFD";
-    let counted = Counted { inner: File::open(path)?, taken: Arc::clone(taken) };
+    let counted = Counted {
+        inner: File::open(path)?,
+        taken: Arc::clone(taken),
+    };
     let mut raw = BufReader::with_capacity(1 << 18, counted);
     let magic = raw.fill_buf()?;
     if magic.starts_with(GZIP) {
-        Ok(Box::new(BufReader::with_capacity(1 << 18, flate2::bufread::MultiGzDecoder::new(raw))))
+        Ok(Box::new(BufReader::with_capacity(
+            1 << 18,
+            flate2::bufread::MultiGzDecoder::new(raw),
+        )))
     } else if magic.starts_with(ZSTD) {
-        Ok(Box::new(BufReader::with_capacity(1 << 18, zstd::Decoder::with_buffer(raw)?)))
+        Ok(Box::new(BufReader::with_capacity(
+            1 << 18,
+            zstd::Decoder::with_buffer(raw)?,
+        )))
     } else {
         Ok(Box::new(raw))
     }

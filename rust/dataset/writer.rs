@@ -1,6 +1,6 @@
 //! Output that appears whole or not at all: written under a temporary name beside its place, then renamed.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -25,50 +25,54 @@ impl PendingFile {
             let mut builder = tempfile::Builder::new();
             let prefix = format!(".{name}.");
             builder.prefix(&prefix).suffix(".partial");
-            if let Some(permissions) = ordinary_permissions() {
-                builder.permissions(permissions);
-            }
+            // Temporary files are private by default, and this one is to be kept.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
             builder.tempfile_in(folder)
         };
         match create() {
-            Ok(file) => Ok(Self { file: BufWriter::with_capacity(1 << 20, file), path }),
+            Ok(file) => Ok(Self {
+                file: BufWriter::with_capacity(1 << 20, file),
+                path,
+            }),
             Err(error) => Err(at(&path, "cannot write", &error)),
         }
     }
 
     /// Appends bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|error| at(&self.path, "cannot write", &error))
+        self.file
+            .write_all(bytes)
+            .map_err(|error| at(&self.path, "cannot write", &error))
     }
 
     /// Makes sure that the bytes are on disk, and gives the file its name.
     pub(super) fn finish(self) -> Result<()> {
         let Self { file, path } = self;
-        let file = file.into_inner().map_err(|error| at(&path, "cannot write", error.error()))?;
-        file.as_file().sync_all().map_err(|error| at(&path, "cannot write", &error))?;
-        file.persist(&path).map_err(|error| at(&path, "cannot rename to", &error.error))?;
+        let file = file
+            .into_inner()
+            .map_err(|error| at(&path, "cannot write", error.error()))?;
+        file.as_file()
+            .sync_all()
+            .map_err(|error| at(&path, "cannot write", &error))?;
+        file.persist(&path)
+            .map_err(|error| at(&path, "cannot rename to", &error.error))?;
         Ok(())
     }
 }
 
-/// Those of any new file: temporary files are private by default, and this one is to be kept.
-#[cfg(unix)]
-fn ordinary_permissions() -> Option<Permissions> {
-    use std::os::unix::fs::PermissionsExt as _;
-    Some(Permissions::from_mode(0o666))
-}
-
-#[cfg(not(unix))]
-fn ordinary_permissions() -> Option<Permissions> {
-    None
-}
-
 fn at(path: &Path, what: &str, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("{what} this file: {error}")).in_file(path.display().to_string())
+    Error::new(ErrorKind::Io, format!("{what} this file: {error}"))
+        .in_file(path.display().to_string())
 }
 
 /// Appends one record as a line of JSON. `id` is JSON already.
-pub(super) fn write_record(id: Option<&str>, input_ids: &[TokenId], loss_mask: &[u8], line: &mut Vec<u8>) {
+pub(super) fn write_record(
+    id: Option<&str>,
+    input_ids: &[TokenId],
+    loss_mask: &[u8],
+    line: &mut Vec<u8>,
+) {
     line.push(b'{');
     if let Some(id) = id {
         line.extend_from_slice(b"\"id\":");

@@ -25,7 +25,9 @@ pub(super) fn push_run(
     first: usize,
     spans: &mut Vec<Span>,
 ) {
-    let Some((last, others)) = run.split_last() else { return };
+    let Some((last, others)) = run.split_last() else {
+        return;
+    };
     let mut token = first;
     let mut token_start = 0;
     let mut segment_end = 0;

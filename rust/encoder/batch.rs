@@ -11,7 +11,10 @@ use std::thread;
 #[must_use]
 pub fn thread_count(wanted: Option<NonZero<usize>>, items: usize) -> usize {
     let available = || thread::available_parallelism().map_or(1, NonZero::get);
-    wanted.map_or_else(available, NonZero::get).min(items).max(1)
+    wanted
+        .map_or_else(available, NonZero::get)
+        .min(items)
+        .max(1)
 }
 
 /// Applies `work` to every index below `items` and returns the results in order. Each thread makes its own state with
@@ -60,7 +63,10 @@ mod tests {
     fn results_come_in_order_whatever_the_number_of_threads() {
         for threads in 1..5 {
             let squares = ordered_map(1000, threads, || (), |(), index| index * index);
-            assert_eq!(squares, (0..1000).map(|index| index * index).collect::<Vec<_>>());
+            assert_eq!(
+                squares,
+                (0..1000).map(|index| index * index).collect::<Vec<_>>()
+            );
         }
         assert_eq!(thread_count(NonZero::new(8), 3), 3);
         assert_eq!(thread_count(None, 0), 1);

@@ -66,11 +66,21 @@ impl Encoder {
     pub fn new(tokenizer: Tokenizer, template: Template) -> Result<Self> {
         let id = |token: &ControlToken| {
             let name = token.as_str();
-            let missing = || Error::new(ErrorKind::Vocab, format!("expected a special token `{name}`, found none"));
+            let missing = || {
+                Error::new(
+                    ErrorKind::Vocab,
+                    format!("expected a special token `{name}`, found none"),
+                )
+            };
             tokenizer.special_tokens().id(name).ok_or_else(missing)
         };
         let control_ids = ControlToken::ALL.iter().map(id).collect::<Result<_>>()?;
-        Ok(Self { tokenizer, template, control_ids, idle: Mutex::default() })
+        Ok(Self {
+            tokenizer,
+            template,
+            control_ids,
+            idle: Mutex::default(),
+        })
     }
 
     /// The tokenizer.
@@ -89,10 +99,15 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Template::render_into`].
-    pub fn render(&self, conversation: &Conversation<'_>, options: RenderOptions) -> Result<String> {
+    pub fn render(
+        &self,
+        conversation: &Conversation<'_>,
+        options: RenderOptions,
+    ) -> Result<String> {
         let mut scratch = self.checkout();
         scratch.segments.clear();
-        self.template.render_into(conversation, options, &mut scratch.segments)?;
+        self.template
+            .render_into(conversation, options, &mut scratch.segments)?;
         let mut text = String::new();
         scratch.segments.write_rendered(&mut text);
         Ok(text)
@@ -124,19 +139,27 @@ impl Encoder {
         out: &mut EncodedConversation,
     ) -> Result<()> {
         out.clear();
-        let Scratch { segments, tokenizer: tokenizer_scratch } = scratch;
+        let Scratch {
+            segments,
+            tokenizer: tokenizer_scratch,
+        } = scratch;
         segments.clear();
         let dropped_reasoning = self.template.render_into(conversation, options, segments)?;
         out.input_ids.reserve(segments.text_len() / 3);
 
         let mut control_strings = 0;
-        for run in segments.as_slice().chunk_by(|a, b| is_text(a) && is_text(b)) {
+        for run in segments
+            .as_slice()
+            .chunk_by(|a, b| is_text(a) && is_text(b))
+        {
             let first = out.input_ids.len();
             match (&run[0].body, &run[run.len() - 1].body) {
                 (Body::Text(start), Body::Text(end)) => {
                     let text = segments.text(start.start..end.end);
                     let ids = &mut out.input_ids;
-                    control_strings += self.tokenizer.encode_as_served_into(text, tokenizer_scratch, ids);
+                    control_strings +=
+                        self.tokenizer
+                            .encode_as_served_into(text, tokenizer_scratch, ids);
                     align::push_run(&self.tokenizer, run, &out.input_ids, first, &mut out.spans);
                 }
                 (Body::Token(token), _) | (_, Body::Token(token)) => {
@@ -146,7 +169,10 @@ impl Encoder {
             }
         }
         encoded::write_mask(&out.spans, mask::trains, &mut out.loss_mask);
-        out.notices = Notices { control_strings: control_strings as u32, dropped_reasoning };
+        out.notices = Notices {
+            control_strings: control_strings as u32,
+            dropped_reasoning,
+        };
         Ok(())
     }
 
@@ -162,7 +188,9 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<EncodedConversation> {
         let mut out = EncodedConversation::default();
-        input.read(tools, |conversation| self.encode_conversation_into(conversation, options, scratch, &mut out))?;
+        input.read(tools, |conversation| {
+            self.encode_conversation_into(conversation, options, scratch, &mut out)
+        })?;
         Ok(out)
     }
 
@@ -187,13 +215,22 @@ impl Encoder {
                 encoded.map_err(|error| error.at_index(index).at("conversations"))
             },
         );
-        Ok(EncodedBatch::from_conversations(encoded.into_iter().collect::<Result<_>>()?))
+        Ok(EncodedBatch::from_conversations(
+            encoded.into_iter().collect::<Result<_>>()?,
+        ))
     }
 
     /// Scratch for one thread, given back when it is dropped.
     pub fn checkout(&self) -> Checkout<'_> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Checkout { encoder: self, scratch: idle.unwrap_or_default() }
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        Checkout {
+            encoder: self,
+            scratch: idle.unwrap_or_default(),
+        }
     }
 }
 
@@ -241,6 +278,10 @@ impl std::ops::DerefMut for Checkout<'_> {
 impl Drop for Checkout<'_> {
     fn drop(&mut self) {
         let scratch = std::mem::take(&mut self.scratch);
-        self.encoder.idle.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        self.encoder
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(scratch);
     }
 }

@@ -27,10 +27,19 @@ pub(super) fn load(model: &str, template: Option<Template>) -> Result<(Tokenizer
         Some(template) => template,
         None => Template::from_name(model).map_err(|error| {
             let is_path = model.starts_with(['.', '/', '~']) || model.ends_with('/');
-            if is_path { unknown(format!("expected a model folder, found nothing at `{model}`")) } else { error }
+            if is_path {
+                unknown(format!(
+                    "expected a model folder, found nothing at `{model}`"
+                ))
+            } else {
+                error
+            }
         })?,
     };
-    Ok((Tokenizer::new(Vocab::embedded()?, SpecialTokens::kimi_k25()?), template))
+    Ok((
+        Tokenizer::new(Vocab::embedded()?, SpecialTokens::kimi_k25()?),
+        template,
+    ))
 }
 
 fn read_tokenizer(folder: &Path) -> Result<Tokenizer> {
@@ -55,18 +64,36 @@ fn read_tokenizer(folder: &Path) -> Result<Tokenizer> {
 fn template_of(folder: &Path) -> Result<Template> {
     let in_folder = |error: Error| error.in_file(folder.display().to_string());
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let mut names: Vec<String> =
-        absolute.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = absolute
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
     if let Some(config) = read_json(&folder.join("config.json"))? {
-        names.extend(config.get("_name_or_path").and_then(|name| name.as_str()).map(str::to_owned));
+        names.extend(
+            config
+                .get("_name_or_path")
+                .and_then(|name| name.as_str())
+                .map(str::to_owned),
+        );
     }
     // A hub cache calls its folders `models--moonshotai--Kimi-K2.5`.
-    let last_word = |name: &String| name.replace("--", "/").rsplit('/').next().map(str::to_owned);
-    let mut found: Vec<Template> =
-        names.iter().filter_map(last_word).filter_map(|name| Template::from_name(&name).ok()).collect();
+    let last_word = |name: &String| {
+        name.replace("--", "/")
+            .rsplit('/')
+            .next()
+            .map(str::to_owned)
+    };
+    let mut found: Vec<Template> = names
+        .iter()
+        .filter_map(last_word)
+        .filter_map(|name| Template::from_name(&name).ok())
+        .collect();
     found.dedup();
     let &[template] = found.as_slice() else {
-        let known: Vec<&str> = Template::ALL.iter().map(|template| template.name()).collect();
+        let known: Vec<&str> = Template::ALL
+            .iter()
+            .map(|template| template.name())
+            .collect();
         let message = format!(
             "cannot tell which template this model folder has: pass template=, one of {}",
             known.join(", ")
@@ -93,7 +120,9 @@ fn template_of(folder: &Path) -> Result<Template> {
 fn chat_template(folder: &Path) -> Result<Option<String>> {
     let file = folder.join("chat_template.jinja");
     if file.is_file() {
-        return Ok(Some(String::from_utf8_lossy(&tiktoken::read(&file)?).into_owned()));
+        return Ok(Some(
+            String::from_utf8_lossy(&tiktoken::read(&file)?).into_owned(),
+        ));
     }
     let config = read_json(&folder.join("tokenizer_config.json"))?;
     Ok(config.and_then(|config| Some(config.get("chat_template")?.as_str()?.to_owned())))
@@ -103,10 +132,12 @@ fn read_json(path: &Path) -> Result<Option<serde_json::Value>> {
     if !path.is_file() {
         return Ok(None);
     }
-    serde_json::from_slice(&tiktoken::read(path)?).map(Some).map_err(|error| {
-        let message = format!("not valid JSON: {error}");
-        Error::new(ErrorKind::Json, message).in_file(path.display().to_string())
-    })
+    serde_json::from_slice(&tiktoken::read(path)?)
+        .map(Some)
+        .map_err(|error| {
+            let message = format!("not valid JSON: {error}");
+            Error::new(ErrorKind::Json, message).in_file(path.display().to_string())
+        })
 }
 
 fn unknown(message: String) -> Error {

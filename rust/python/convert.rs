@@ -25,7 +25,9 @@ pub(super) fn input<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> R
     }
     let is_list = object.cast::<PyDict>().is_err();
     let value = value(object, strings, 0);
-    Ok(Input::Value(value.map_err(|error| if is_list { error.at("messages") } else { error })?))
+    Ok(Input::Value(value.map_err(|error| {
+        if is_list { error.at("messages") } else { error }
+    })?))
 }
 
 /// `tools` as an argument: a list of dicts, or JSON in `str` or `bytes`.
@@ -40,14 +42,19 @@ pub(super) fn tools<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> R
 
 fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> Result<Value<'a>> {
     if depth > MAX_DEPTH {
-        return Err(fault(format!("expected at most {MAX_DEPTH} levels of nesting, found more")));
+        return Err(fault(format!(
+            "expected at most {MAX_DEPTH} levels of nesting, found more"
+        )));
     }
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Value::String(Cow::Borrowed(string(text, strings)?)));
     }
     if let Ok(entries) = object.cast::<PyDict>() {
-        let read = |(key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>)| entry(&key, &item, strings, depth);
-        return Ok(Value::Object(Object::from_entries(entries.iter().map(read).collect::<Result<_>>()?)));
+        let read =
+            |(key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>)| entry(&key, &item, strings, depth);
+        return Ok(Value::Object(Object::from_entries(
+            entries.iter().map(read).collect::<Result<_>>()?,
+        )));
     }
     if let Ok(items) = object.cast::<PyList>() {
         return list(items.iter(), strings, depth);
@@ -77,10 +84,14 @@ fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> R
     if let Ok(mapping) = object.cast::<PyMapping>() {
         let items = mapping.items().map_err(|_| unreadable(object))?;
         let read = |pair: Bound<'_, PyAny>| {
-            let (key, item) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().map_err(|_| unreadable(object))?;
+            let (key, item) = pair
+                .extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()
+                .map_err(|_| unreadable(object))?;
             entry(&key, &item, strings, depth)
         };
-        return Ok(Value::Object(Object::from_entries(items.iter().map(read).collect::<Result<_>>()?)));
+        return Ok(Value::Object(Object::from_entries(
+            items.iter().map(read).collect::<Result<_>>()?,
+        )));
     }
     Err(unreadable(object))
 }
@@ -117,24 +128,37 @@ fn list<'a, 'py>(
     strings: &'a Strings,
     depth: usize,
 ) -> Result<Value<'a>> {
-    let read = |(index, item)| value(&item, strings, depth + 1).map_err(|error| error.at_index(index));
-    Ok(Value::Array(items.enumerate().map(read).collect::<Result<_>>()?))
+    let read =
+        |(index, item)| value(&item, strings, depth + 1).map_err(|error| error.at_index(index));
+    Ok(Value::Array(
+        items.enumerate().map(read).collect::<Result<_>>()?,
+    ))
 }
 
 fn string<'a>(text: &Bound<'_, PyString>, strings: &'a Strings) -> Result<&'a str> {
     match PyBackedStr::try_from(text.clone()) {
         Ok(text) => Ok(strings.alloc(text)),
-        Err(_) => Err(fault("expected text that UTF-8 can hold, found half of a surrogate pair")),
+        Err(_) => Err(fault(
+            "expected text that UTF-8 can hold, found half of a surrogate pair",
+        )),
     }
 }
 
 fn printed(object: &Bound<'_, PyAny>) -> Result<String> {
-    object.str().map(|text| text.to_string()).map_err(|_| unreadable(object))
+    object
+        .str()
+        .map(|text| text.to_string())
+        .map_err(|_| unreadable(object))
 }
 
 fn unreadable(object: &Bound<'_, PyAny>) -> Error {
-    let kind = object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string());
-    fault(format!("expected a str, number, bool, None, list or dict, found `{kind}`"))
+    let kind = object
+        .get_type()
+        .name()
+        .map_or_else(|_| "an object".to_owned(), |name| name.to_string());
+    fault(format!(
+        "expected a str, number, bool, None, list or dict, found `{kind}`"
+    ))
 }
 
 fn fault(message: impl Into<Cow<'static, str>>) -> Error {

@@ -17,7 +17,10 @@ use crate::python::error::to_pyerr;
     encoder, inputs, output, *, add_generation_prompt=false, thinking=true, preserve_thinking=false, num_threads=None,
     progress=None
 ))]
-#[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python function")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keyword arguments of the Python function"
+)]
 pub(super) fn prepare<'py>(
     py: Python<'py>,
     encoder: &Encoder,
@@ -29,8 +32,17 @@ pub(super) fn prepare<'py>(
     num_threads: Option<NonZero<usize>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let render = RenderOptions { add_generation_prompt, thinking, preserve_thinking };
-    let options = PrepareOptions { inputs, output, render, num_threads };
+    let render = RenderOptions {
+        add_generation_prompt,
+        thinking,
+        preserve_thinking,
+    };
+    let options = PrepareOptions {
+        inputs,
+        output,
+        render,
+        num_threads,
+    };
     let core = encoder.core();
     let mut raised: Option<PyErr> = None;
     let outcome = py.detach(|| {
@@ -50,12 +62,22 @@ pub(super) fn prepare<'py>(
     dict.set_item("written", summary.written)?;
     dict.set_item("skipped", summary.skipped)?;
     dict.set_item("failed", summary.failed)?;
-    let failures: Vec<PyErr> = summary.failures.iter().map(|error| to_pyerr(py, error)).collect();
-    dict.set_item("failures", PyList::new(py, failures.iter().map(|error| error.value(py)))?)?;
+    let failures: Vec<PyErr> = summary
+        .failures
+        .iter()
+        .map(|error| to_pyerr(py, error))
+        .collect();
+    dict.set_item(
+        "failures",
+        PyList::new(py, failures.iter().map(|error| error.value(py)))?,
+    )?;
     dict.set_item("tokens", summary.tokens)?;
     dict.set_item("trained_tokens", summary.trained_tokens)?;
     dict.set_item("untrained_records", summary.untrained_records)?;
-    dict.set_item("dropped_reasoning_records", summary.dropped_reasoning_records)?;
+    dict.set_item(
+        "dropped_reasoning_records",
+        summary.dropped_reasoning_records,
+    )?;
     dict.set_item("control_string_records", summary.control_string_records)?;
     Ok(dict)
 }
@@ -65,7 +87,10 @@ fn tell(progress: Option<&Py<PyAny>>, done: &Progress) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
         if let Some(callable) = progress {
-            callable.call1(py, (done.records, done.tokens, done.bytes, done.total_bytes))?;
+            callable.call1(
+                py,
+                (done.records, done.tokens, done.bytes, done.total_bytes),
+            )?;
         }
         Ok(())
     })

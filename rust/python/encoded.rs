@@ -31,7 +31,10 @@ impl EncodedConversation {
         Self {
             input_ids: ids_array(py, one.input_ids),
             loss_mask: one.loss_mask.into_pyarray(py).unbind(),
-            spans: Spans { all: one.spans.into(), range: spans },
+            spans: Spans {
+                all: one.spans.into(),
+                range: spans,
+            },
             notices: one.notices,
         }
     }
@@ -60,8 +63,15 @@ impl EncodedConversation {
         let ids = self.input_ids.bind(py).try_readonly()?;
         let mask = self.loss_mask.bind(py).try_readonly()?;
         let pairs = ids.as_array().into_iter().zip(mask.as_array());
-        let labels: Vec<i64> =
-            pairs.map(|(&id, &trains)| if trains == 0 { IGNORE_INDEX } else { i64::from(id) }).collect();
+        let labels: Vec<i64> = pairs
+            .map(|(&id, &trains)| {
+                if trains == 0 {
+                    IGNORE_INDEX
+                } else {
+                    i64::from(id)
+                }
+            })
+            .collect();
         Ok(labels.into_pyarray(py).unbind())
     }
 
@@ -105,13 +115,22 @@ impl EncodedConversation {
     }
 
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, [self.input_ids.bind(py).as_any(), self.loss_mask.bind(py).as_any()])
+        PyTuple::new(
+            py,
+            [
+                self.input_ids.bind(py).as_any(),
+                self.loss_mask.bind(py).as_any(),
+            ],
+        )
     }
 
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(
             py,
-            [(KEYS[0], self.input_ids.bind(py).as_any()), (KEYS[1], self.loss_mask.bind(py).as_any())],
+            [
+                (KEYS[0], self.input_ids.bind(py).as_any()),
+                (KEYS[1], self.loss_mask.bind(py).as_any()),
+            ],
         )
     }
 
@@ -127,9 +146,16 @@ impl EncodedConversation {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let mask = self.loss_mask.bind(py).try_readonly()?;
-        let trained = mask.as_array().iter().filter(|&&trains| trains != 0).count();
+        let trained = mask
+            .as_array()
+            .iter()
+            .filter(|&&trains| trains != 0)
+            .count();
         let tokens = mask.as_array().len();
-        Ok(format!("EncodedConversation({tokens} tokens, {trained} trained, {} spans)", self.spans.__len__()))
+        Ok(format!(
+            "EncodedConversation({tokens} tokens, {trained} trained, {} spans)",
+            self.spans.__len__()
+        ))
     }
 }
 
@@ -189,8 +215,18 @@ impl EncodedBatch {
             1,
         );
         Ok(EncodedConversation {
-            input_ids: self.input_ids.bind(py).get_item(&tokens)?.cast_into()?.unbind(),
-            loss_mask: self.loss_mask.bind(py).get_item(&tokens)?.cast_into()?.unbind(),
+            input_ids: self
+                .input_ids
+                .bind(py)
+                .get_item(&tokens)?
+                .cast_into()?
+                .unbind(),
+            loss_mask: self
+                .loss_mask
+                .bind(py)
+                .get_item(&tokens)?
+                .cast_into()?
+                .unbind(),
             spans: Spans {
                 all: Arc::clone(&self.spans),
                 range: self.span_offsets[index]..self.span_offsets[index + 1],
@@ -201,7 +237,10 @@ impl EncodedBatch {
 
     fn __repr__(&self) -> String {
         let tokens = self.token_offsets.last().copied().unwrap_or(0);
-        format!("EncodedBatch({} conversations, {tokens} tokens)", self.notices.len())
+        format!(
+            "EncodedBatch({} conversations, {tokens} tokens)",
+            self.notices.len()
+        )
     }
 }
 
@@ -219,11 +258,16 @@ impl Spans {
     }
 
     fn __getitem__(&self, index: isize) -> PyResult<Span> {
-        Ok(Span(self.all[self.range.start + position(index, self.range.len())?]))
+        Ok(Span(
+            self.all[self.range.start + position(index, self.range.len())?],
+        ))
     }
 
     fn __repr__(&self) -> String {
-        let spans: Vec<String> = self.all[self.range.clone()].iter().map(|&span| Span(span).__repr__()).collect();
+        let spans: Vec<String> = self.all[self.range.clone()]
+            .iter()
+            .map(|&span| Span(span).__repr__())
+            .collect();
         format!("Spans([{}])", spans.join(", "))
     }
 }
@@ -265,7 +309,9 @@ impl Span {
     }
 
     fn __repr__(&self) -> String {
-        let message_index = self.message_index().map_or_else(|| "None".to_owned(), |index| index.to_string());
+        let message_index = self
+            .message_index()
+            .map_or_else(|| "None".to_owned(), |index| index.to_string());
         let sampled = if self.sampled() { "True" } else { "False" };
         format!(
             "Span(role='{}', part='{}', message_index={message_index}, start={}, end={}, sampled={sampled})",
@@ -279,7 +325,15 @@ impl Span {
 
 /// A Python index, which may count from the end.
 fn position(index: isize, len: usize) -> PyResult<usize> {
-    let position = if index < 0 { index.checked_add_unsigned(len) } else { Some(index) };
-    let position = position.and_then(|position| usize::try_from(position).ok()).filter(|&position| position < len);
-    position.ok_or_else(|| PyIndexError::new_err(format!("index {index} is out of range for length {len}")))
+    let position = if index < 0 {
+        index.checked_add_unsigned(len)
+    } else {
+        Some(index)
+    };
+    let position = position
+        .and_then(|position| usize::try_from(position).ok())
+        .filter(|&position| position < len);
+    position.ok_or_else(|| {
+        PyIndexError::new_err(format!("index {index} is out of range for length {len}"))
+    })
 }

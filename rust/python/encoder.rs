@@ -46,15 +46,24 @@ impl Encoder {
         &self,
         messages: &Bound<'_, PyAny>,
         tools: Option<&Bound<'_, PyAny>>,
-        work: impl FnOnce(&encoder::Encoder, &Input<'_>, Option<&crate::chat::json::Value<'_>>) -> Result<T, Error> + Send,
+        work: impl FnOnce(
+            &encoder::Encoder,
+            &Input<'_>,
+            Option<&crate::chat::json::Value<'_>>,
+        ) -> Result<T, Error>
+        + Send,
     ) -> PyResult<T> {
         let py = messages.py();
         let raise = |error: Error| to_pyerr(py, &error);
         let strings = Strings::new();
         let input = convert::input(messages, &strings).map_err(raise)?;
-        let tools = tools.map(|tools| convert::tools(tools, &strings)).transpose().map_err(raise)?;
+        let tools = tools
+            .map(|tools| convert::tools(tools, &strings))
+            .transpose()
+            .map_err(raise)?;
         let core = &*self.core;
-        py.detach(|| work(core, &input, tools.as_ref())).map_err(raise)
+        py.detach(|| work(core, &input, tools.as_ref()))
+            .map_err(raise)
     }
 }
 
@@ -63,9 +72,14 @@ impl Encoder {
     #[new]
     #[pyo3(signature = (model="kimi-k2.5", *, template=None))]
     fn new(py: Python<'_>, model: &str, template: Option<&str>) -> PyResult<Self> {
-        let load = || encoder::Encoder::from_model(model, template.map(Template::from_name).transpose()?);
+        let load =
+            || encoder::Encoder::from_model(model, template.map(Template::from_name).transpose()?);
         let core = py.detach(load).map_err(|error| to_pyerr(py, &error))?;
-        Ok(Self { core: Arc::new(core), model: model.to_owned(), template: template.map(str::to_owned) })
+        Ok(Self {
+            core: Arc::new(core),
+            model: model.to_owned(),
+            template: template.map(str::to_owned),
+        })
     }
 
     #[getter]
@@ -92,7 +106,15 @@ impl Encoder {
         thinking: bool,
         preserve_thinking: bool,
     ) -> PyResult<EncodedConversation> {
-        self.encode(messages, tools, RenderOptions { add_generation_prompt, thinking, preserve_thinking })
+        self.encode(
+            messages,
+            tools,
+            RenderOptions {
+                add_generation_prompt,
+                thinking,
+                preserve_thinking,
+            },
+        )
     }
 
     #[pyo3(signature = (
@@ -107,17 +129,28 @@ impl Encoder {
         num_threads: Option<NonZero<usize>>,
     ) -> PyResult<EncodedBatch> {
         let py = conversations.py();
-        let options = RenderOptions { add_generation_prompt, thinking, preserve_thinking };
+        let options = RenderOptions {
+            add_generation_prompt,
+            thinking,
+            preserve_thinking,
+        };
         let items: Vec<Bound<'_, PyAny>> = conversations.try_iter()?.collect::<PyResult<_>>()?;
         let strings = Strings::new();
         let read = |(index, item)| {
             convert::input(item, &strings)
                 .map_err(|error| to_pyerr(py, &error.at_index(index).at("conversations")))
         };
-        let inputs: Vec<Input<'_>> = items.iter().enumerate().map(read).collect::<PyResult<_>>()?;
+        let inputs: Vec<Input<'_>> = items
+            .iter()
+            .enumerate()
+            .map(read)
+            .collect::<PyResult<_>>()?;
         let core = &*self.core;
         let batch = py.detach(|| core.encode_batch(&inputs, options, num_threads));
-        Ok(EncodedBatch::new(py, batch.map_err(|error| to_pyerr(py, &error))?))
+        Ok(EncodedBatch::new(
+            py,
+            batch.map_err(|error| to_pyerr(py, &error))?,
+        ))
     }
 
     #[pyo3(signature = (messages, *, tools=None, add_generation_prompt=false, thinking=true, preserve_thinking=false))]
@@ -129,7 +162,11 @@ impl Encoder {
         thinking: bool,
         preserve_thinking: bool,
     ) -> PyResult<String> {
-        let options = RenderOptions { add_generation_prompt, thinking, preserve_thinking };
+        let options = RenderOptions {
+            add_generation_prompt,
+            thinking,
+            preserve_thinking,
+        };
         self.with_input(messages, tools, |core, input, tools| {
             input.read(tools, |conversation| core.render(conversation, options))
         })
@@ -140,7 +177,9 @@ impl Encoder {
     }
 
     /// Workers get the encoder by name and load it anew.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<String>))> {
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (String, Option<String>))> {
         let this = slf.get();
         let rebuild = slf.get_type().getattr("_rebuild")?;
         Ok((rebuild, (this.model.clone(), this.template.clone())))
@@ -175,8 +214,19 @@ pub(super) fn encode_conversation(
         Some(encoder) => encoder,
         None => {
             let loaded = Py::new(py, Encoder::new(py, model, None)?)?;
-            kept().entry(model.to_owned()).or_insert(loaded).clone_ref(py)
+            kept()
+                .entry(model.to_owned())
+                .or_insert(loaded)
+                .clone_ref(py)
         }
     };
-    encoder.get().encode(messages, tools, RenderOptions { add_generation_prompt, thinking, preserve_thinking })
+    encoder.get().encode(
+        messages,
+        tools,
+        RenderOptions {
+            add_generation_prompt,
+            thinking,
+            preserve_thinking,
+        },
+    )
 }

@@ -30,32 +30,52 @@ impl Tokenizer {
             to_pyerr(py, &Error::new(ErrorKind::Conversation, message).at("text"))
         })?;
         let ids = py.detach(|| encode(self.0.tokenizer(), text));
-        Ok(ids.into_iter().map(u32::cast_signed).collect::<Vec<_>>().into_pyarray(py))
+        Ok(ids
+            .into_iter()
+            .map(u32::cast_signed)
+            .collect::<Vec<_>>()
+            .into_pyarray(py))
     }
 }
 
 #[pymethods]
 impl Tokenizer {
-    fn encode_ordinary<'py>(&self, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyArray1<i32>>> {
+    fn encode_ordinary<'py>(
+        &self,
+        text: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         self.encode(text, tokenizer::Tokenizer::encode_ordinary)
     }
 
-    fn encode_with_special_tokens<'py>(&self, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyArray1<i32>>> {
+    fn encode_with_special_tokens<'py>(
+        &self,
+        text: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         self.encode(text, tokenizer::Tokenizer::encode_with_special_tokens)
     }
 
-    fn encode_as_served<'py>(&self, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyArray1<i32>>> {
+    fn encode_as_served<'py>(
+        &self,
+        text: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         self.encode(text, tokenizer::Tokenizer::encode_as_served)
     }
 
     fn decode(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<String> {
         let ids = read_ids(ids)?;
-        py.detach(|| self.0.tokenizer().decode(&ids)).map_err(|error| to_pyerr(py, &error))
+        py.detach(|| self.0.tokenizer().decode(&ids))
+            .map_err(|error| to_pyerr(py, &error))
     }
 
-    fn decode_bytes<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    fn decode_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let ids = read_ids(ids)?;
-        let bytes = py.detach(|| self.0.tokenizer().decode_bytes(&ids)).map_err(|error| to_pyerr(py, &error))?;
+        let bytes = py
+            .detach(|| self.0.tokenizer().decode_bytes(&ids))
+            .map_err(|error| to_pyerr(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -84,7 +104,12 @@ fn read_ids(ids: &Bound<'_, PyAny>) -> PyResult<Vec<TokenId>> {
         let id: i64 = id?.extract()?;
         TokenId::try_from(id).map_err(|_| {
             let message = format!("expected an id from 0 on, found {id}");
-            to_pyerr(py, &Error::new(ErrorKind::Vocab, message).at_index(index).at("ids"))
+            to_pyerr(
+                py,
+                &Error::new(ErrorKind::Vocab, message)
+                    .at_index(index)
+                    .at("ids"),
+            )
         })
     };
     ids.try_iter()?.enumerate().map(read).collect()

@@ -57,7 +57,10 @@ impl Merger {
         parts.clear();
         let n = piece.len();
         for start in 0..n {
-            parts.push(Part { start: start as u32, rank: rank(vocab, piece, start, (start + 2).min(n + 1)) });
+            parts.push(Part {
+                start: start as u32,
+                rank: rank(vocab, piece, start, (start + 2).min(n + 1)),
+            });
         }
         let end_of = |parts: &[Part], i: usize| parts.get(i).map_or(n, |part| part.start as usize);
         loop {
@@ -94,7 +97,11 @@ impl Merger {
         self.heap.clear();
         for start in 0..n {
             let rank = rank(vocab, piece, start, start + 2);
-            self.nodes.push(Node { previous: (start as u32).wrapping_sub(1), end: start as u32 + 1, rank });
+            self.nodes.push(Node {
+                previous: (start as u32).wrapping_sub(1),
+                end: start as u32 + 1,
+                rank,
+            });
             if rank != NO_RANK {
                 self.heap.push(Reverse((rank, start as u32)));
             }
@@ -140,14 +147,21 @@ impl Merger {
 /// The rank of `piece[start..end]`, if that is inside the piece and a token.
 #[inline]
 fn rank(vocab: &Vocab, piece: &[u8], start: usize, end: usize) -> TokenId {
-    piece.get(start..end).and_then(|pair| vocab.get(pair)).unwrap_or(NO_RANK)
+    piece
+        .get(start..end)
+        .and_then(|pair| vocab.get(pair))
+        .unwrap_or(NO_RANK)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn merged(vocab: &Vocab, piece: &[u8], merge: fn(&mut Merger, &Vocab, &[u8], &mut Vec<TokenId>)) -> Vec<TokenId> {
+    fn merged(
+        vocab: &Vocab,
+        piece: &[u8],
+        merge: fn(&mut Merger, &Vocab, &[u8], &mut Vec<TokenId>),
+    ) -> Vec<TokenId> {
         let mut out = Vec::new();
         merge(&mut Merger::default(), vocab, piece, &mut out);
         out
@@ -157,7 +171,12 @@ mod tests {
     fn the_heap_and_the_scan_agree() {
         let vocab = Vocab::embedded().unwrap();
         let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-        let alphabets: [&[u8]; 4] = [b"a", b"ab ", b"etaoinshrdlu ", &[0, 9, 10, 32, 101, 116, 195, 169, 228, 189, 160]];
+        let alphabets: [&[u8]; 4] = [
+            b"a",
+            b"ab ",
+            b"etaoinshrdlu ",
+            &[0, 9, 10, 32, 101, 116, 195, 169, 228, 189, 160],
+        ];
         for alphabet in alphabets {
             for length in 1..SHORT {
                 let piece: Vec<u8> = (0..length)
@@ -169,8 +188,16 @@ mod tests {
                     })
                     .collect();
                 let short = merged(&vocab, &piece, Merger::merge_short);
-                assert_eq!(short, merged(&vocab, &piece, Merger::merge_long), "{piece:?}");
-                let bytes: Vec<u8> = short.iter().flat_map(|&id| vocab.token(id).unwrap()).copied().collect();
+                assert_eq!(
+                    short,
+                    merged(&vocab, &piece, Merger::merge_long),
+                    "{piece:?}"
+                );
+                let bytes: Vec<u8> = short
+                    .iter()
+                    .flat_map(|&id| vocab.token(id).unwrap())
+                    .copied()
+                    .collect();
                 assert_eq!(bytes, piece);
             }
         }
@@ -181,6 +208,11 @@ mod tests {
         let vocab = Vocab::embedded().unwrap();
         let piece = vec![b'a'; 1_000_000];
         let ids = merged(&vocab, &piece, Merger::merge_into);
-        assert_eq!(ids.iter().map(|&id| vocab.token(id).unwrap().len()).sum::<usize>(), piece.len());
+        assert_eq!(
+            ids.iter()
+                .map(|&id| vocab.token(id).unwrap().len())
+                .sum::<usize>(),
+            piece.len()
+        );
     }
 }

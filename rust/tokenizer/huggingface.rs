@@ -24,31 +24,43 @@ pub fn read_tokenizer(path: &Path) -> Result<Tokenizer> {
 }
 
 fn parse(text: &[u8]) -> Result<Tokenizer> {
-    let file = tokenizers::Tokenizer::from_bytes(text).map_err(|error| fault(format!("not a tokenizer.json: {error}")))?;
+    let file = tokenizers::Tokenizer::from_bytes(text)
+        .map_err(|error| fault(format!("not a tokenizer.json: {error}")))?;
     let bytes_of = byte_alphabet();
     let mut ranks: Vec<(Vec<u8>, TokenId)> = Vec::new();
     for (token, rank) in file.get_vocab(false) {
         if rank as usize >= KIMI_VOCAB_LEN {
             continue;
         }
-        let bytes: Option<Vec<u8>> = token.chars().map(|char| bytes_of.get(&char).copied()).collect();
+        let bytes: Option<Vec<u8>> = token
+            .chars()
+            .map(|char| bytes_of.get(&char).copied())
+            .collect();
         let Some(bytes) = bytes else {
-            return Err(fault(format!("expected byte-level tokens, found `{token}` at rank {rank}")));
+            return Err(fault(format!(
+                "expected byte-level tokens, found `{token}` at rank {rank}"
+            )));
         };
         ranks.push((bytes, rank));
     }
-    let vocab = Vocab::from_ranks(ranks.iter().map(|(token, rank)| (token.as_slice(), *rank)))?.require_kimi()?;
+    let vocab = Vocab::from_ranks(ranks.iter().map(|(token, rank)| (token.as_slice(), *rank)))?
+        .require_kimi()?;
 
     let added = file.get_added_tokens_decoder();
     let is_special = |id: TokenId| id as usize >= KIMI_VOCAB_LEN;
-    let named = added.iter().filter(|&(&id, token)| is_special(id) && !is_reserved(&token.content, id));
-    let special_tokens = SpecialTokens::from_names(named.map(|(&id, token)| (id, token.content.as_str())))?;
+    let named = added
+        .iter()
+        .filter(|&(&id, token)| is_special(id) && !is_reserved(&token.content, id));
+    let special_tokens =
+        SpecialTokens::from_names(named.map(|(&id, token)| (id, token.content.as_str())))?;
     Ok(Tokenizer::new(Arc::new(vocab), special_tokens))
 }
 
 /// Converters write the reserved tokens out too; they stay reserved.
 fn is_reserved(name: &str, id: TokenId) -> bool {
-    name.strip_prefix("<|reserved_token_").and_then(|rest| rest.strip_suffix("|>")) == Some(&id.to_string())
+    name.strip_prefix("<|reserved_token_")
+        .and_then(|rest| rest.strip_suffix("|>"))
+        == Some(&id.to_string())
 }
 
 /// The byte that each character of a byte-level token stands for: printable bytes for themselves, the others in order
@@ -56,9 +68,22 @@ fn is_reserved(name: &str, id: TokenId) -> bool {
 fn byte_alphabet() -> FxHashMap<char, u8> {
     let is_printable = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut others = '\u{100}'..;
-    let stands_for = |byte: u8| if is_printable(byte) { Some(char::from(byte)) } else { others.next() };
-    let alphabet: FxHashMap<char, u8> =
-        (0..=u8::MAX).map(stands_for).zip(0..=u8::MAX).filter_map(|(char, byte)| Some((char?, byte))).collect();
-    debug_assert!(ByteLevel::alphabet().iter().all(|char| alphabet.contains_key(char)));
+    let stands_for = |byte: u8| {
+        if is_printable(byte) {
+            Some(char::from(byte))
+        } else {
+            others.next()
+        }
+    };
+    let alphabet: FxHashMap<char, u8> = (0..=u8::MAX)
+        .map(stands_for)
+        .zip(0..=u8::MAX)
+        .filter_map(|(char, byte)| Some((char?, byte)))
+        .collect();
+    debug_assert!(
+        ByteLevel::alphabet()
+            .iter()
+            .all(|char| alphabet.contains_key(char))
+    );
     alphabet
 }

@@ -44,7 +44,10 @@ impl Tokenizer {
     /// A tokenizer of these parts.
     #[must_use]
     pub fn new(vocab: Arc<Vocab>, special_tokens: SpecialTokens) -> Self {
-        Self { vocab, special_tokens }
+        Self {
+            vocab,
+            special_tokens,
+        }
     }
 
     /// The vocabulary.
@@ -96,8 +99,15 @@ impl Tokenizer {
     }
 
     /// [`Self::encode_with_special_tokens`], appending to `ids`. Returns how many special tokens the text held.
-    pub fn encode_with_special_tokens_into(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) -> usize {
-        reference_cuts::pieces(text).map(|piece| self.encode_uncut_with_special_tokens(piece, scratch, ids)).sum()
+    pub fn encode_with_special_tokens_into(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        ids: &mut Vec<TokenId>,
+    ) -> usize {
+        reference_cuts::pieces(text)
+            .map(|piece| self.encode_uncut_with_special_tokens(piece, scratch, ids))
+            .sum()
     }
 
     /// Encodes text as a server does, and as `apply_chat_template(tokenize=True)` does for the K2 family: splits at
@@ -110,21 +120,39 @@ impl Tokenizer {
     }
 
     /// [`Self::encode_as_served`], appending to `ids`. Returns how many special tokens the text held.
-    pub fn encode_as_served_into(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) -> usize {
+    pub fn encode_as_served_into(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        ids: &mut Vec<TokenId>,
+    ) -> usize {
         if reference_cuts::is_never_cut(text) {
             return self.encode_uncut_with_special_tokens(text, scratch, ids);
         }
         let mut count = 0;
         let mut start = 0;
-        for found in self.special_tokens.find(text).filter(|found| self.special_tokens.is_named(found.id)) {
-            count += 1 + self.encode_with_special_tokens_into(&text[start..found.range.start], scratch, ids);
+        for found in self
+            .special_tokens
+            .find(text)
+            .filter(|found| self.special_tokens.is_named(found.id))
+        {
+            count += 1 + self.encode_with_special_tokens_into(
+                &text[start..found.range.start],
+                scratch,
+                ids,
+            );
             ids.push(found.id);
             start = found.range.end;
         }
         count + self.encode_with_special_tokens_into(&text[start..], scratch, ids)
     }
 
-    fn encode_uncut_with_special_tokens(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) -> usize {
+    fn encode_uncut_with_special_tokens(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        ids: &mut Vec<TokenId>,
+    ) -> usize {
         let mut count = 0;
         let mut start = 0;
         for found in self.special_tokens.find(text) {
@@ -159,7 +187,9 @@ impl Tokenizer {
     #[must_use]
     #[inline]
     pub fn token_bytes(&self, id: TokenId) -> Option<&[u8]> {
-        self.vocab.token(id).or_else(|| self.special_tokens.name(id).map(str::as_bytes))
+        self.vocab
+            .token(id)
+            .or_else(|| self.special_tokens.name(id).map(str::as_bytes))
     }
 
     /// The bytes that ids stand for, exactly.
@@ -193,12 +223,18 @@ mod tests {
 
     #[test]
     fn every_id_decodes_and_no_other() {
-        let tokenizer = Tokenizer::new(Vocab::embedded().unwrap(), SpecialTokens::kimi_k25().unwrap());
+        let tokenizer = Tokenizer::new(
+            Vocab::embedded().unwrap(),
+            SpecialTokens::kimi_k25().unwrap(),
+        );
         for id in 0..163_840 {
             assert!(!tokenizer.decode_bytes(&[id]).unwrap().is_empty());
         }
         let error = tokenizer.decode_bytes(&[1, 163_840]).unwrap_err();
-        assert_eq!(error.to_string(), "ids[1]: expected an id below 163840, found 163840");
+        assert_eq!(
+            error.to_string(),
+            "ids[1]: expected an id below 163840, found 163840"
+        );
         assert_eq!(tokenizer.decode(&[163_586, 3900]).unwrap(), "<|im_end|>You");
     }
 }

@@ -40,8 +40,14 @@ impl PieceCache {
     #[inline]
     pub fn get(&self, piece: &[u8], hash: u64) -> Option<&[TokenId]> {
         let slot = self.slots.get(index(hash))?;
-        let is_it = slot.hash == hash && slot.ids_len > 0 && slot.key.get(..slot.key_len as usize) == Some(piece);
-        if is_it { slot.ids.get(..slot.ids_len as usize) } else { None }
+        let is_it = slot.hash == hash
+            && slot.ids_len > 0
+            && slot.key.get(..slot.key_len as usize) == Some(piece);
+        if is_it {
+            slot.ids.get(..slot.ids_len as usize)
+        } else {
+            None
+        }
     }
 
     /// Keeps the ids of `piece` if both are short enough.
@@ -51,7 +57,13 @@ impl PieceCache {
             return;
         }
         if self.slots.is_empty() {
-            let empty = Slot { hash: 0, ids: [0; MAX_IDS], key: [0; MAX_KEY], key_len: 0, ids_len: 0 };
+            let empty = Slot {
+                hash: 0,
+                ids: [0; MAX_IDS],
+                key: [0; MAX_KEY],
+                key_len: 0,
+                ids_len: 0,
+            };
             self.slots = vec![empty; SLOTS];
         }
         let slot = &mut self.slots[index(hash)];

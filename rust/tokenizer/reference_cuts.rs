@@ -12,7 +12,10 @@ const LONGEST_RUN: usize = 25_000;
 
 /// The pieces of `text` between the reference's cuts; one piece, the text itself, where nothing is that long.
 pub fn pieces(text: &str) -> Pieces<'_> {
-    Pieces { rest: text, window_left: WINDOW }
+    Pieces {
+        rest: text,
+        window_left: WINDOW,
+    }
 }
 
 /// Whether `text` is too short to be cut, whatever it holds.
@@ -88,7 +91,10 @@ mod tests {
         assert_eq!(lengths(&"a".repeat(25_000)), [25_000]);
         assert_eq!(lengths(&"a".repeat(25_001)), [25_000, 1]);
         assert_eq!(lengths(&"é".repeat(50_001)), [25_000, 25_000, 1]);
-        assert_eq!(lengths(&format!("{} {}", "a".repeat(20_000), "a".repeat(20_000))), [40_001]);
+        assert_eq!(
+            lengths(&format!("{} {}", "a".repeat(20_000), "a".repeat(20_000))),
+            [40_001]
+        );
     }
 
     #[test]

@@ -82,10 +82,14 @@ impl SpecialTokens {
             let offset = id.checked_sub(FIRST).map(|offset| offset as usize);
             let Some(offset) = offset.filter(|&offset| offset < SPECIAL_TOKENS_LEN) else {
                 let last = KIMI_VOCAB_LEN + SPECIAL_TOKENS_LEN - 1;
-                return Err(fault(format!("expected special tokens from {FIRST} to {last}, found {id} for `{name}`")));
+                return Err(fault(format!(
+                    "expected special tokens from {FIRST} to {last}, found {id} for `{name}`"
+                )));
             };
             if name.is_empty() || all.iter().any(|known| known == name) {
-                return Err(fault(format!("expected another name for special token {id}, found `{name}` again")));
+                return Err(fault(format!(
+                    "expected another name for special token {id}, found `{name}` again"
+                )));
             }
             name.clone_into(&mut all[offset]);
             is_named[offset] = true;
@@ -95,37 +99,53 @@ impl SpecialTokens {
             .kind(Some(AhoCorasickKind::DFA))
             .build(&all);
         let finder = finder.map_err(|error| fault(error.to_string()))?;
-        Ok(Self { names: all, is_named, finder })
+        Ok(Self {
+            names: all,
+            is_named,
+            finder,
+        })
     }
 
     /// The id of a special token, by its name.
     #[must_use]
     pub fn id(&self, name: &str) -> Option<TokenId> {
-        self.names.iter().position(|known| known == name).map(|offset| FIRST + offset as TokenId)
+        self.names
+            .iter()
+            .position(|known| known == name)
+            .map(|offset| FIRST + offset as TokenId)
     }
 
     /// The name of a special token, by its id.
     #[must_use]
     pub fn name(&self, id: TokenId) -> Option<&str> {
-        self.names.get(id.checked_sub(FIRST)? as usize).map(String::as_str)
+        self.names
+            .get(id.checked_sub(FIRST)? as usize)
+            .map(String::as_str)
     }
 
     /// Whether the model gives the token a name of its own; reserved ones are not.
     #[must_use]
     pub fn is_named(&self, id: TokenId) -> bool {
-        id.checked_sub(FIRST).and_then(|offset| self.is_named.get(offset as usize)).copied().unwrap_or(false)
+        id.checked_sub(FIRST)
+            .and_then(|offset| self.is_named.get(offset as usize))
+            .copied()
+            .unwrap_or(false)
     }
 
     /// The tokens that the model names, in the order of their ids.
     pub fn named(&self) -> impl Iterator<Item = (&str, TokenId)> {
         let ids = FIRST..FIRST + SPECIAL_TOKENS_LEN as TokenId;
-        ids.filter(|&id| self.is_named(id)).filter_map(|id| Some((self.name(id)?, id)))
+        ids.filter(|&id| self.is_named(id))
+            .filter_map(|id| Some((self.name(id)?, id)))
     }
 
     /// The special tokens in a text, from left to right.
     pub fn find<'s>(&'s self, text: &'s str) -> impl Iterator<Item = Occurrence> + 's {
         let found = self.finder.find_iter(text);
-        found.map(|found| Occurrence { range: found.range(), id: FIRST + found.pattern().as_u32() })
+        found.map(|found| Occurrence {
+            range: found.range(),
+            id: FIRST + found.pattern().as_u32(),
+        })
     }
 }
 
@@ -148,7 +168,10 @@ mod tests {
     fn occurrences_come_from_left_to_right() {
         let specials = SpecialTokens::kimi_k25().unwrap();
         let text = "a<|im_<|im_end|>[BOS<think></think><|reserved_token_163589|>";
-        let found: Vec<(&str, TokenId)> = specials.find(text).map(|o| (&text[o.range], o.id)).collect();
+        let found: Vec<(&str, TokenId)> = specials
+            .find(text)
+            .map(|o| (&text[o.range], o.id))
+            .collect();
         assert_eq!(
             found,
             [
@@ -162,8 +185,13 @@ mod tests {
 
     #[test]
     fn wrong_names_are_refused() {
-        let twice = SpecialTokens::from_names([(163_584, "[BOS]"), (163_585, "[BOS]")]).err().unwrap();
-        assert_eq!(twice.message(), "expected another name for special token 163585, found `[BOS]` again");
+        let twice = SpecialTokens::from_names([(163_584, "[BOS]"), (163_585, "[BOS]")])
+            .err()
+            .unwrap();
+        assert_eq!(
+            twice.message(),
+            "expected another name for special token 163585, found `[BOS]` again"
+        );
         assert!(SpecialTokens::from_names([(5, "<x>")]).is_err());
         assert!(SpecialTokens::from_names([(163_840, "<x>")]).is_err());
     }

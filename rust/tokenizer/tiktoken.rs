@@ -27,10 +27,17 @@ fn parse_vocab(text: &[u8]) -> Result<Vocab> {
         if line.is_empty() {
             continue;
         }
-        let wrong = || fault("expected a token in base64, a blank and its rank").on_line(index as u64 + 1);
-        let blank = line.iter().rposition(|&byte| byte == b' ').ok_or_else(wrong)?;
+        let wrong =
+            || fault("expected a token in base64, a blank and its rank").on_line(index as u64 + 1);
+        let blank = line
+            .iter()
+            .rposition(|&byte| byte == b' ')
+            .ok_or_else(wrong)?;
         let token = STANDARD.decode(&line[..blank]).map_err(|_| wrong())?;
-        let rank = std::str::from_utf8(&line[blank + 1..]).ok().and_then(|rank| rank.parse().ok()).ok_or_else(wrong)?;
+        let rank = std::str::from_utf8(&line[blank + 1..])
+            .ok()
+            .and_then(|rank| rank.parse().ok())
+            .ok_or_else(wrong)?;
         ranks.push((token, rank));
     }
     Vocab::from_ranks(ranks.iter().map(|(token, rank)| (token.as_slice(), *rank)))?.require_kimi()
@@ -46,9 +53,13 @@ pub fn read_special_tokens(path: &Path) -> Result<SpecialTokens> {
 }
 
 fn parse_special_tokens(text: &[u8]) -> Result<SpecialTokens> {
-    let config: serde_json::Value = serde_json::from_slice(text).map_err(|error| fault(error.to_string()))?;
-    let added = config.get("added_tokens_decoder").and_then(serde_json::Value::as_object);
-    let added = added.ok_or_else(|| fault("expected an object, found none").at("added_tokens_decoder"))?;
+    let config: serde_json::Value =
+        serde_json::from_slice(text).map_err(|error| fault(error.to_string()))?;
+    let added = config
+        .get("added_tokens_decoder")
+        .and_then(serde_json::Value::as_object);
+    let added =
+        added.ok_or_else(|| fault("expected an object, found none").at("added_tokens_decoder"))?;
     let mut names = Vec::with_capacity(added.len());
     for (id, token) in added {
         let content = token.get("content").and_then(serde_json::Value::as_str);
@@ -56,7 +67,9 @@ fn parse_special_tokens(text: &[u8]) -> Result<SpecialTokens> {
             (Ok(id), Some(content)) => names.push((id, content)),
             _ => {
                 let place = id.clone();
-                return Err(fault("expected an id and its `content`").at(place).at("added_tokens_decoder"));
+                return Err(fault("expected an id and its `content`")
+                    .at(place)
+                    .at("added_tokens_decoder"));
             }
         }
     }
@@ -64,8 +77,9 @@ fn parse_special_tokens(text: &[u8]) -> Result<SpecialTokens> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|error| Error::new(ErrorKind::Io, error.to_string()).in_file(path.display().to_string()))
+    std::fs::read(path).map_err(|error| {
+        Error::new(ErrorKind::Io, error.to_string()).in_file(path.display().to_string())
+    })
 }
 
 #[cfg(test)]
@@ -85,16 +99,33 @@ mod tests {
         let cut = &file[..file.len() / 2];
         let cut = &cut[..=cut.rfind('\n').unwrap()];
         let message = parse_vocab(cut.as_bytes()).err().unwrap().to_string();
-        assert!(message.starts_with("expected Kimi's 163584 tokens, found "), "{message}");
+        assert!(
+            message.starts_with("expected Kimi's 163584 tokens, found "),
+            "{message}"
+        );
 
         let lines: Vec<&str> = file.lines().collect();
-        let (a, b) = (lines[1000].split(' ').next().unwrap(), lines[1001].split(' ').next().unwrap());
-        let swapped = file.replace(lines[1000], &format!("{b} 1000")).replace(lines[1001], &format!("{a} 1001"));
+        let (a, b) = (
+            lines[1000].split(' ').next().unwrap(),
+            lines[1001].split(' ').next().unwrap(),
+        );
+        let swapped = file
+            .replace(lines[1000], &format!("{b} 1000"))
+            .replace(lines[1001], &format!("{a} 1001"));
         let message = parse_vocab(swapped.as_bytes()).err().unwrap().to_string();
-        assert!(message.contains("found another of the same length"), "{message}");
+        assert!(
+            message.contains("found another of the same length"),
+            "{message}"
+        );
 
-        let message = parse_vocab(b"IQ== 0\n{\"a\": 1}\n").err().unwrap().to_string();
-        assert_eq!(message, "line 2: expected a token in base64, a blank and its rank");
+        let message = parse_vocab(b"IQ== 0\n{\"a\": 1}\n")
+            .err()
+            .unwrap()
+            .to_string();
+        assert_eq!(
+            message,
+            "line 2: expected a token in base64, a blank and its rank"
+        );
         assert!(parse_vocab(b"").is_err());
     }
 
@@ -104,7 +135,12 @@ mod tests {
         let specials = parse_special_tokens(config).unwrap();
         assert_eq!(specials.id("<|end_of_msg|>"), Some(163_586));
         assert_eq!(specials.named().count(), 1);
-        for wrong in ["{}", "[]", "{", r#"{"added_tokens_decoder": {"x": {"content": "a"}}}"#] {
+        for wrong in [
+            "{}",
+            "[]",
+            "{",
+            r#"{"added_tokens_decoder": {"x": {"content": "a"}}}"#,
+        ] {
             assert!(parse_special_tokens(wrong.as_bytes()).is_err(), "{wrong}");
         }
     }

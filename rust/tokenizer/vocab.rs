@@ -20,7 +20,8 @@ use crate::tokenizer::TokenId;
 pub const KIMI_VOCAB_LEN: usize = 163_584;
 
 /// The sha256 of Kimi's `tiktoken.model`, in hexadecimal.
-pub const KIMI_VOCAB_SHA256: &str = "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103";
+pub const KIMI_VOCAB_SHA256: &str =
+    "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103";
 
 /// Token bytes ↔ ids. The id of a token is its merge rank.
 pub struct Vocab {
@@ -41,7 +42,9 @@ impl Vocab {
     /// [`ErrorKind::Vocab`] if the embedded copy cannot be read; the build carries a checked one.
     pub fn embedded() -> Result<Arc<Self>> {
         static EMBEDDED: OnceLock<Result<Arc<Vocab>>> = OnceLock::new();
-        EMBEDDED.get_or_init(|| Self::read_embedded().map(Arc::new)).clone()
+        EMBEDDED
+            .get_or_init(|| Self::read_embedded().map(Arc::new))
+            .clone()
     }
 
     fn read_embedded() -> Result<Self> {
@@ -63,10 +66,14 @@ impl Vocab {
         };
         for (expected, (token, rank)) in ranks.into_iter().enumerate() {
             if rank as usize != expected {
-                return Err(fault(format!("expected a token of rank {expected}, found none or two")));
+                return Err(fault(format!(
+                    "expected a token of rank {expected}, found none or two"
+                )));
             }
             if token.is_empty() || vocab.get(token).is_some() {
-                return Err(fault(format!("expected another token at rank {rank}, found an empty or known one")));
+                return Err(fault(format!(
+                    "expected another token at rank {rank}, found an empty or known one"
+                )));
             }
             vocab.bytes.extend_from_slice(token);
             vocab.starts.push(vocab.bytes.len() as u32);
@@ -74,7 +81,9 @@ impl Vocab {
             vocab.slots[slot] = rank;
         }
         if let Some(byte) = (0..=u8::MAX).find(|&byte| vocab.get(&[byte]).is_none()) {
-            return Err(fault(format!("expected a token for each single byte, found none for 0x{byte:02X}")));
+            return Err(fault(format!(
+                "expected a token for each single byte, found none for 0x{byte:02X}"
+            )));
         }
         Ok(vocab)
     }
@@ -85,7 +94,10 @@ impl Vocab {
     /// [`ErrorKind::Vocab`], saying what was expected and what was found.
     pub fn require_kimi(self) -> Result<Self> {
         if self.len() != KIMI_VOCAB_LEN {
-            return Err(fault(format!("expected Kimi's {KIMI_VOCAB_LEN} tokens, found {}", self.len())));
+            return Err(fault(format!(
+                "expected Kimi's {KIMI_VOCAB_LEN} tokens, found {}",
+                self.len()
+            )));
         }
         let sha256 = self.sha256();
         if sha256 != KIMI_VOCAB_SHA256 {
@@ -107,12 +119,18 @@ impl Vocab {
             STANDARD.encode_string(self.token(rank).unwrap_or_default(), &mut line);
             hash.update(format!("{line} {rank}\n"));
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hash.finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// How many tokens there are.
     #[must_use]
-    #[allow(clippy::len_without_is_empty, reason = "a vocabulary has at least the 256 single bytes")]
+    #[allow(
+        clippy::len_without_is_empty,
+        reason = "a vocabulary has at least the 256 single bytes"
+    )]
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -184,13 +202,28 @@ mod tests {
     #[test]
     fn a_vocabulary_with_a_hole_is_refused() {
         let bytes: Vec<[u8; 1]> = (0..=255).map(|byte| [byte]).collect();
-        let ranks = |n: usize| bytes[..n].iter().enumerate().map(|(rank, byte)| (byte.as_slice(), rank as TokenId));
+        let ranks = |n: usize| {
+            bytes[..n]
+                .iter()
+                .enumerate()
+                .map(|(rank, byte)| (byte.as_slice(), rank as TokenId))
+        };
         assert!(Vocab::from_ranks(ranks(256)).is_ok());
         let error = Vocab::from_ranks(ranks(255)).err().unwrap();
-        assert_eq!(error.message(), "expected a token for each single byte, found none for 0xFF");
+        assert_eq!(
+            error.message(),
+            "expected a token for each single byte, found none for 0xFF"
+        );
         let hole = ranks(256).map(|(token, rank)| (token, if rank > 7 { rank + 1 } else { rank }));
-        assert_eq!(Vocab::from_ranks(hole).err().unwrap().message(), "expected a token of rank 8, found none or two");
-        let error = Vocab::from_ranks(ranks(256)).unwrap().require_kimi().err().unwrap();
+        assert_eq!(
+            Vocab::from_ranks(hole).err().unwrap().message(),
+            "expected a token of rank 8, found none or two"
+        );
+        let error = Vocab::from_ranks(ranks(256))
+            .unwrap()
+            .require_kimi()
+            .err()
+            .unwrap();
         assert_eq!(error.message(), "expected Kimi's 163584 tokens, found 256");
     }
 }

@@ -4,7 +4,9 @@
 //! message. The two differ in which key holds reasoning and in `preserve_thinking`. Facts: the models' own
 //! `chat_template.jinja`, checked case by case in `tests/golden/`.
 
-use crate::chat::conversation::{Arguments, Content, ContentPart, Conversation, Message, Reasoning, ToolCall};
+use crate::chat::conversation::{
+    Arguments, Content, ContentPart, Conversation, Message, Reasoning, ToolCall,
+};
 use crate::chat::json::Spacing;
 use crate::chat::segment::{ControlToken, Facts, Part, Role, Segments};
 use crate::chat::templates::RenderOptions;
@@ -27,24 +29,40 @@ pub(super) fn render(
     segments: &mut Segments,
 ) -> Result<u32> {
     if !conversation.tools.is_empty() {
-        let declaration = tool_declaration::declaration(conversation.tools).map_err(|error| error.at("tools"))?;
-        let mut writer = Writer { segments, role: Role::System, message_index: None };
+        let declaration =
+            tool_declaration::declaration(conversation.tools).map_err(|error| error.at("tools"))?;
+        let mut writer = Writer {
+            segments,
+            role: Role::System,
+            message_index: None,
+        };
         writer.header(ControlToken::ImSystem, "tool_declare");
         writer.text(Part::Text, &declaration);
         writer.token(Part::End, ControlToken::ImEnd);
     }
 
     let preserves = version == Version::K26 && options.preserve_thinking;
-    let history = if preserves { 0 } else { history_len(&conversation.messages) };
+    let history = if preserves {
+        0
+    } else {
+        history_len(&conversation.messages)
+    };
     let mut dropped_reasoning = 0;
     for (index, message) in conversation.messages.iter().enumerate() {
-        let mut writer =
-            Writer { segments, role: Role::from_name(message.role), message_index: Some(index as u32) };
+        let mut writer = Writer {
+            segments,
+            role: Role::from_name(message.role),
+            message_index: Some(index as u32),
+        };
         let label = message.name.unwrap_or(message.role);
         match writer.role {
             Role::Assistant => {
                 let reasoning = version.reasoning(message.reasoning);
-                let shown = if preserves || (index >= history && options.thinking) { reasoning } else { "" };
+                let shown = if preserves || (index >= history && options.thinking) {
+                    reasoning
+                } else {
+                    ""
+                };
                 dropped_reasoning += u32::from(shown.len() < reasoning.len());
                 writer.header(ControlToken::ImAssistant, label);
                 writer.assistant_body(shown, message);
@@ -66,7 +84,11 @@ pub(super) fn render(
     }
 
     if options.add_generation_prompt {
-        let mut writer = Writer { segments, role: Role::Assistant, message_index: None };
+        let mut writer = Writer {
+            segments,
+            role: Role::Assistant,
+            message_index: None,
+        };
         writer.header(ControlToken::ImAssistant, "assistant");
         writer.token(Part::ThinkOpen, ControlToken::ThinkOpen);
         if !options.thinking {
@@ -80,14 +102,21 @@ pub(super) fn render(
 /// that message included.
 fn history_len(messages: &[Message<'_>]) -> usize {
     let is_answer = |message: &Message<'_>| message.is_assistant() && message.tool_calls.is_empty();
-    messages.iter().rposition(is_answer).map_or(0, |last| last + 1)
+    messages
+        .iter()
+        .rposition(is_answer)
+        .map_or(0, |last| last + 1)
 }
 
 impl Version {
     /// The reasoning that counts. transformers 5.24 copies the other spellings to `reasoning_content` before K2.5's
     /// template looks; K2.6's template itself prefers `reasoning`, even an empty one.
-    fn reasoning<'v>(self, keys: Reasoning<'v>) -> &'v str {
-        let Reasoning { reasoning_content, reasoning, thinking } = keys;
+    fn reasoning(self, keys: Reasoning<'_>) -> &str {
+        let Reasoning {
+            reasoning_content,
+            reasoning,
+            thinking,
+        } = keys;
         let found = match self {
             Self::K25 => reasoning_content.or(reasoning).or(thinking),
             Self::K26 => reasoning.or(reasoning_content).or(thinking),
@@ -115,7 +144,10 @@ impl Writer<'_> {
         let thinks = !reasoning.is_empty();
         self.token(Part::ThinkOpen, ControlToken::ThinkOpen);
         self.text(Part::Think, reasoning);
-        self.segments.push_token(self.facts(Part::ThinkClose, thinks), ControlToken::ThinkClose);
+        self.segments.push_token(
+            self.facts(Part::ThinkClose, thinks),
+            ControlToken::ThinkClose,
+        );
         self.content(&message.content);
         if !message.tool_calls.is_empty() {
             self.token(Part::ToolCallMarker, ControlToken::ToolCallsSectionBegin);
@@ -134,7 +166,8 @@ impl Writer<'_> {
             Arguments::Text(text) => self.text(Part::ToolArguments, text),
             Arguments::Object(value) => {
                 let facts = self.facts(Part::ToolArguments, true);
-                self.segments.push_with(facts, |out| value.write_json(Spacing::Spaced, out));
+                self.segments
+                    .push_with(facts, |out| value.write_json(Spacing::Spaced, out));
             }
         }
         self.token(Part::ToolCallMarker, ControlToken::ToolCallEnd);
@@ -188,6 +221,11 @@ impl Writer<'_> {
     }
 
     fn facts(&self, part: Part, sampled: bool) -> Facts {
-        Facts { role: self.role, message_index: self.message_index, part, sampled }
+        Facts {
+            role: self.role,
+            message_index: self.message_index,
+            part,
+            sampled,
+        }
     }
 }

@@ -29,7 +29,11 @@ pub struct RenderOptions {
 
 impl Default for RenderOptions {
     fn default() -> Self {
-        Self { add_generation_prompt: false, thinking: true, preserve_thinking: false }
+        Self {
+            add_generation_prompt: false,
+            thinking: true,
+            preserve_thinking: false,
+        }
     }
 }
 
@@ -53,11 +57,18 @@ impl Template {
     pub fn from_name(name: &str) -> Result<Self> {
         let lower = name.to_ascii_lowercase();
         let short = lower.strip_prefix("moonshotai/").unwrap_or(&lower);
-        Self::ALL.iter().copied().find(|template| template.name() == short).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|template| template.name()).collect();
-            let message = format!("unknown model `{name}`: the known ones are {}", known.join(", "));
-            Error::new(ErrorKind::UnknownModel, message)
-        })
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|template| template.name() == short)
+            .ok_or_else(|| {
+                let known: Vec<&str> = Self::ALL.iter().map(|template| template.name()).collect();
+                let message = format!(
+                    "unknown model `{name}`: the known ones are {}",
+                    known.join(", ")
+                );
+                Error::new(ErrorKind::UnknownModel, message)
+            })
     }
 
     /// Renders a conversation, appending to `segments`. Returns how many messages had reasoning that the template does
@@ -72,8 +83,12 @@ impl Template {
         segments: &mut Segments,
     ) -> Result<u32> {
         match self {
-            Self::KimiK25 => kimi_k25::render(kimi_k25::Version::K25, conversation, options, segments),
-            Self::KimiK26 => kimi_k25::render(kimi_k25::Version::K26, conversation, options, segments),
+            Self::KimiK25 => {
+                kimi_k25::render(kimi_k25::Version::K25, conversation, options, segments)
+            }
+            Self::KimiK26 => {
+                kimi_k25::render(kimi_k25::Version::K26, conversation, options, segments)
+            }
         }
     }
 }

@@ -81,7 +81,10 @@ static DECODED: [[CharClass; BLOCK_LEN]; BLOCK_COUNT] = decode();
 
 static BYTES: [CharClass; 256] = bytes();
 
-#[expect(clippy::large_stack_arrays, reason = "evaluated by the compiler, never on a stack")]
+#[expect(
+    clippy::large_stack_arrays,
+    reason = "evaluated by the compiler, never on a stack"
+)]
 const fn decode() -> [[CharClass; BLOCK_LEN]; BLOCK_COUNT] {
     let mut decoded = [[CharClass::NONE; BLOCK_LEN]; BLOCK_COUNT];
     let mut block = 0;

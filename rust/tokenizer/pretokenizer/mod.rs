@@ -67,7 +67,10 @@ mod tests {
 
     #[test]
     fn words_keep_one_character_before_them_and_a_contraction_after_them() {
-        assert_eq!(pieces("It's what WE'LL say"), ["It's", " what", " WE'LL", " say"]);
+        assert_eq!(
+            pieces("It's what WE'LL say"),
+            ["It's", " what", " WE'LL", " say"]
+        );
         assert_eq!(pieces("x=foo(bar)"), ["x", "=foo", "(bar", ")"]);
         assert_eq!(pieces("parseHTTPRequest"), ["parse", "HTTPRequest"]);
     }
@@ -89,6 +92,9 @@ mod tests {
     fn white_space_ends_at_a_newline_or_leaves_its_last_character() {
         assert_eq!(pieces("a  \n   b"), ["a", "  \n", "  ", " b"]);
         assert_eq!(pieces("a   "), ["a", "   "]);
-        assert_eq!(pieces("end.\r\n\r\n  1"), ["end", ".\r\n\r\n", " ", " ", "1"]);
+        assert_eq!(
+            pieces("end.\r\n\r\n  1"),
+            ["end", ".\r\n\r\n", " ", " ", "1"]
+        );
     }
 }

@@ -132,7 +132,9 @@ fn word_len(text: &str, class: CharClass, first: usize) -> usize {
     } else {
         None
     };
-    after_mark.or_else(|| word_at(text, 0)).map_or(first, |word| word.end)
+    after_mark
+        .or_else(|| word_at(text, 0))
+        .map_or(first, |word| word.end)
 }
 
 /// Where the contraction at `at` ends; `at` if there is none.
@@ -144,7 +146,9 @@ fn contraction_end(text: &str, at: usize) -> usize {
     match rest {
         [b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => at + 2,
         // The last is U+017F, the long s: an s when case is ignored.
-        [b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..] | [b'l' | b'L', b'l' | b'L', ..] | [0xC5, 0xBF, ..] => at + 3,
+        [b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..]
+        | [b'l' | b'L', b'l' | b'L', ..]
+        | [0xC5, 0xBF, ..] => at + 3,
         _ => at,
     }
 }
