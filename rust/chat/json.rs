@@ -350,11 +350,14 @@ fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// A sentence as the middle of another; an abbreviation such as EOF stays as it is.
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
-        Some(first) => first.to_lowercase().chain(chars).collect(),
-        None => String::new(),
+        Some(first) if !chars.as_str().starts_with(char::is_uppercase) => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
     }
 }
 

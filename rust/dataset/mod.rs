@@ -261,9 +261,9 @@ fn encode_line(
         return Outcome::Skipped("blank line");
     }
     match encode_record(encoder, options.render, text, scratch) {
-        Ok((line, encoded)) => Outcome::Written {
+        Ok((line, one)) => Outcome::Written {
             line,
-            encoded: Box::new(encoded),
+            encoded: Box::new(one),
         },
         Err(error) => Outcome::Failed(error),
     }
@@ -282,22 +282,17 @@ fn encode_record(
         return Err(Error::new(ErrorKind::Conversation, message));
     };
     let conversation = Conversation::from_value(&value, None)?;
-    let mut encoded = EncodedConversation::default();
-    encoder.encode_conversation_into(&conversation, render, scratch, &mut encoded)?;
+    let mut one = EncodedConversation::default();
+    encoder.encode_conversation_into(&conversation, render, scratch, &mut one)?;
     let id = record.get("id").map(|id| {
         let mut text = String::new();
         id.write_json(Spacing::Compact, &mut text);
         text
     });
     // About seven bytes an id and two a mask bit.
-    let mut line = Vec::with_capacity(encoded.input_ids.len() * 9);
-    writer::write_record(
-        id.as_deref(),
-        &encoded.input_ids,
-        &encoded.loss_mask,
-        &mut line,
-    );
-    Ok((line, encoded))
+    let mut line = Vec::with_capacity(one.input_ids.len() * 9);
+    writer::write_record(id.as_deref(), &one.input_ids, &one.loss_mask, &mut line);
+    Ok((line, one))
 }
 
 /// A failure as one line of JSON.

@@ -21,6 +21,9 @@ impl PendingFile {
         let folder = path.parent().unwrap_or(Path::new("."));
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let create = || {
+            if path.is_dir() {
+                return Err(std::io::ErrorKind::IsADirectory.into());
+            }
             fs::create_dir_all(folder)?;
             let mut builder = tempfile::Builder::new();
             let prefix = format!(".{name}.");

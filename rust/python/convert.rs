@@ -17,11 +17,8 @@ pub(super) type Strings = Arena<PyBackedStr>;
 
 /// A conversation: a list of messages, a dict with `messages`, or either as JSON in `str` or `bytes`.
 pub(super) fn input<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Result<Input<'a>> {
-    if let Ok(text) = object.cast::<PyBytes>() {
-        return Ok(Input::Json(text.as_bytes()));
-    }
-    if let Ok(text) = object.cast::<PyString>() {
-        return Ok(Input::Json(string(text, strings)?.as_bytes()));
+    if let Some(text) = json(object, strings)? {
+        return Ok(Input::Json(text));
     }
     let is_list = object.cast::<PyDict>().is_err();
     let value = value(object, strings, 0);
@@ -32,12 +29,23 @@ pub(super) fn input<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> R
 
 /// `tools` as an argument: a list of dicts, or JSON in `str` or `bytes`.
 pub(super) fn tools<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Result<Value<'a>> {
-    let read = match input(object, strings) {
-        Ok(Input::Value(value)) => return Ok(value),
-        Ok(Input::Json(text)) => Value::from_json(text),
+    let read = match json(object, strings) {
+        Ok(Some(text)) => Value::from_json(text),
+        Ok(None) => value(object, strings, 0),
         Err(error) => Err(error),
     };
     read.map_err(|error| error.at("tools"))
+}
+
+/// JSON text, if that is what the object is.
+fn json<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Result<Option<&'a [u8]>> {
+    if let Ok(text) = object.cast::<PyBytes>() {
+        return Ok(Some(text.as_bytes()));
+    }
+    match object.cast::<PyString>() {
+        Ok(text) => Ok(Some(string(text, strings)?.as_bytes())),
+        Err(_) => Ok(None),
+    }
 }
 
 fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> Result<Value<'a>> {

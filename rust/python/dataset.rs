@@ -19,7 +19,8 @@ use crate::python::error::to_pyerr;
 ))]
 #[expect(
     clippy::too_many_arguments,
-    reason = "keyword arguments of the Python function"
+    clippy::needless_pass_by_value,
+    reason = "keyword arguments of the Python function, which pyo3 hands over by value"
 )]
 pub(super) fn prepare<'py>(
     py: Python<'py>,

@@ -47,6 +47,10 @@ fn ids_array(py: Python<'_>, ids: Vec<TokenId>) -> Py<PyArray1<i32>> {
 }
 
 #[pymethods]
+#[expect(
+    clippy::unused_self,
+    reason = "methods of a Python mapping whose keys are fixed"
+)]
 impl EncodedConversation {
     #[getter]
     fn input_ids(&self, py: Python<'_>) -> Py<PyArray1<i32>> {
@@ -172,7 +176,11 @@ pub(super) struct EncodedBatch {
 
 impl EncodedBatch {
     pub(super) fn new(py: Python<'_>, batch: encoded::EncodedBatch) -> Self {
-        let offsets: Vec<i64> = batch.offsets.iter().map(|&offset| offset as i64).collect();
+        let offsets: Vec<i64> = batch
+            .offsets
+            .iter()
+            .map(|&offset| (offset as u64).cast_signed())
+            .collect();
         Self {
             input_ids: ids_array(py, batch.input_ids),
             loss_mask: batch.loss_mask.into_pyarray(py).unbind(),

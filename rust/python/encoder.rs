@@ -16,6 +16,9 @@ use crate::python::encoded::{EncodedBatch, EncodedConversation};
 use crate::python::error::to_pyerr;
 use crate::python::tokenizer::Tokenizer;
 
+/// What `Encoder(…)` was called with.
+type Arguments = (String, Option<String>);
+
 #[pyclass(frozen, module = "fasttok")]
 pub(super) struct Encoder {
     core: Arc<encoder::Encoder>,
@@ -177,9 +180,7 @@ impl Encoder {
     }
 
     /// Workers get the encoder by name and load it anew.
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, Option<String>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arguments)> {
         let this = slf.get();
         let rebuild = slf.get_type().getattr("_rebuild")?;
         Ok((rebuild, (this.model.clone(), this.template.clone())))
@@ -210,15 +211,14 @@ pub(super) fn encode_conversation(
     let kept = || ENCODERS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = kept().get(model).map(|encoder| encoder.clone_ref(py));
     // Loaded without the lock, which must not be held while another thread may need the GIL.
-    let encoder = match known {
-        Some(encoder) => encoder,
-        None => {
-            let loaded = Py::new(py, Encoder::new(py, model, None)?)?;
-            kept()
-                .entry(model.to_owned())
-                .or_insert(loaded)
-                .clone_ref(py)
-        }
+    let encoder = if let Some(encoder) = known {
+        encoder
+    } else {
+        let loaded = Py::new(py, Encoder::new(py, model, None)?)?;
+        kept()
+            .entry(model.to_owned())
+            .or_insert(loaded)
+            .clone_ref(py)
     };
     encoder.get().encode(
         messages,

@@ -11,6 +11,7 @@ const WINDOW: usize = 400_000;
 const LONGEST_RUN: usize = 25_000;
 
 /// The pieces of `text` between the reference's cuts; one piece, the text itself, where nothing is that long.
+#[must_use]
 pub fn pieces(text: &str) -> Pieces<'_> {
     Pieces {
         rest: text,

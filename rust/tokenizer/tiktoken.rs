@@ -63,15 +63,12 @@ fn parse_special_tokens(text: &[u8]) -> Result<SpecialTokens> {
     let mut names = Vec::with_capacity(added.len());
     for (id, token) in added {
         let content = token.get("content").and_then(serde_json::Value::as_str);
-        match (id.parse(), content) {
-            (Ok(id), Some(content)) => names.push((id, content)),
-            _ => {
-                let place = id.clone();
-                return Err(fault("expected an id and its `content`")
-                    .at(place)
-                    .at("added_tokens_decoder"));
-            }
-        }
+        let (Ok(id), Some(content)) = (id.parse(), content) else {
+            return Err(fault("expected an id and its `content`")
+                .at(id.clone())
+                .at("added_tokens_decoder"));
+        };
+        names.push((id, content));
     }
     SpecialTokens::from_names(names)
 }

@@ -4,6 +4,7 @@
 //! (the embedded copy, `tiktoken.rs`, `huggingface.rs`), and each must yield exactly this vocabulary: a file with one
 //! rank changed would tokenize a million rows wrongly without a sign.
 
+use std::fmt::Write as _;
 use std::hash::Hasher;
 use std::sync::{Arc, OnceLock};
 
@@ -119,10 +120,12 @@ impl Vocab {
             STANDARD.encode_string(self.token(rank).unwrap_or_default(), &mut line);
             hash.update(format!("{line} {rank}\n"));
         }
-        hash.finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let mut hex = String::with_capacity(64);
+        for byte in hash.finalize() {
+            // Writing to a `String` cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
     }
 
     /// How many tokens there are.

@@ -1,0 +1,182 @@
+//! `dataset::prepare`: every line accounted for, the same bytes whatever the threads, and nothing half-written.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::Write as _;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use fasttok::chat::json::Value;
+use fasttok::dataset::{PrepareOptions, RECORDS_FILE, REJECTED_FILE, Summary, prepare};
+use fasttok::{Encoder, Error, ErrorKind, RenderOptions};
+
+fn encoder() -> Encoder {
+    Encoder::from_model("kimi-k2.5", None).unwrap()
+}
+
+fn run(inputs: &[PathBuf], output: &Path, threads: usize) -> Result<Summary, Error> {
+    let options = PrepareOptions {
+        inputs: inputs.to_vec(),
+        output: output.to_owned(),
+        render: RenderOptions::default(),
+        num_threads: NonZero::new(threads),
+    };
+    prepare(&encoder(), &options, |_| Ok(()))
+}
+
+fn records(folder: &Path) -> String {
+    fs::read_to_string(folder.join(RECORDS_FILE)).unwrap()
+}
+
+fn good_line(id: usize) -> String {
+    format!(
+        r#"{{"id": {id}, "messages": [{{"role": "user", "content": "question {id}"}}, {{"role": "assistant", "content": "answer {}"}}]}}"#,
+        "long ".repeat(id % 50)
+    )
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn every_line_is_written_skipped_or_failed_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("mixed.jsonl");
+    let lines = [
+        "\u{feff}".to_owned() + &good_line(0),
+        String::new(),
+        "{\"messages\": [".to_owned(),
+        r#"{"messages": [{"role": "user", "content": 5}]}"#.to_owned(),
+        good_line(1) + "\r",
+        "   ".to_owned(),
+        r#"{"messages": []}"#.to_owned(),
+        good_line(2),
+    ];
+    fs::write(&input, lines.join("\n")).unwrap();
+    let output = folder.path().join("out");
+    let summary = run(std::slice::from_ref(&input), &output, 2).unwrap();
+
+    assert_eq!((summary.records, summary.written), (8, 3));
+    assert_eq!(
+        summary.skipped.into_iter().collect::<Vec<_>>(),
+        [("blank line", 2)]
+    );
+    assert_eq!(
+        summary.failed.into_iter().collect::<Vec<_>>(),
+        [("conversation", 2), ("json", 1)]
+    );
+    let places: Vec<(u64, String)> = summary
+        .failures
+        .iter()
+        .map(|error| (error.place().line().unwrap(), error.place().path()))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            (3, String::new()),
+            (4, "messages[0].content".to_owned()),
+            (7, "messages".to_owned())
+        ]
+    );
+    let written = records(&output);
+    let starts: Vec<&str> = written.lines().map(|line| &line[..8]).collect();
+    assert_eq!(starts, [r#"{"id":0,"#, r#"{"id":1,"#, r#"{"id":2,"#]);
+    let rejected = fs::read_to_string(output.join(REJECTED_FILE)).unwrap();
+    assert_eq!(rejected.lines().count(), 3);
+    for line in rejected.lines() {
+        let entry = Value::from_json(line.as_bytes()).unwrap();
+        let entry = entry.as_object().unwrap();
+        assert_eq!(
+            entry.get("file").and_then(Value::as_str),
+            Some(input.to_str().unwrap())
+        );
+    }
+}
+
+#[test]
+fn threads_and_compression_change_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let text: String = (0..2000).map(|id| good_line(id) + "\n").collect();
+    let plain = folder.path().join("plain.jsonl");
+    let zipped = folder.path().join("zipped.jsonl.gz");
+    let packed = folder.path().join("packed.jsonl.zst");
+    fs::write(&plain, &text).unwrap();
+    // Two members, as `cat a.gz b.gz` makes them.
+    let (first, second) = text.split_at(text.len() / 3);
+    let members = [gzip(first.as_bytes()), gzip(second.as_bytes())].concat();
+    fs::write(&zipped, members).unwrap();
+    fs::write(&packed, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
+
+    let outputs: Vec<String> = [(&plain, 1), (&plain, 3), (&zipped, 2), (&packed, 2)]
+        .iter()
+        .enumerate()
+        .map(|(index, (input, threads))| {
+            let output = folder.path().join(format!("out{index}"));
+            let summary = run(&[(*input).clone()], &output, *threads).unwrap();
+            assert_eq!(summary.written, 2000);
+            assert!(!output.join(REJECTED_FILE).exists());
+            records(&output)
+        })
+        .collect();
+    assert!(outputs.iter().all(|output| *output == outputs[0]));
+}
+
+#[test]
+fn a_file_that_breaks_off_is_reported_and_the_next_one_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken.jsonl.gz");
+    let whole = folder.path().join("whole.jsonl");
+    let text: String = (0..100).map(|id| good_line(id) + "\n").collect();
+    let zipped = gzip(text.as_bytes());
+    fs::write(&broken, &zipped[..zipped.len() / 2]).unwrap();
+    fs::write(&whole, &text).unwrap();
+    let output = folder.path().join("out");
+    let summary = run(&[broken, whole], &output, 1).unwrap();
+    assert_eq!(summary.failed.get("io"), Some(&1));
+    assert!(summary.written >= 100 && summary.written < 200);
+    let failed: u64 = summary.failed.values().sum();
+    assert_eq!(summary.records, summary.written + failed);
+}
+
+#[test]
+fn a_job_that_is_stopped_leaves_nothing_and_spares_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input.jsonl");
+    fs::write(&input, good_line(0)).unwrap();
+    let output = folder.path().join("out");
+    run(std::slice::from_ref(&input), &output, 1).unwrap();
+    let before = records(&output);
+
+    fs::write(&input, good_line(1)).unwrap();
+    let options = PrepareOptions {
+        inputs: vec![input],
+        output: output.clone(),
+        render: RenderOptions::default(),
+        num_threads: None,
+    };
+    let stopped = prepare(&encoder(), &options, |progress| {
+        if progress.records > 0 {
+            Err(Error::new(ErrorKind::Interrupted, "enough"))
+        } else {
+            Ok(())
+        }
+    });
+    assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Interrupted);
+    assert_eq!(records(&output), before);
+    assert_eq!(fs::read_dir(&output).unwrap().count(), 1);
+}
+
+#[test]
+fn a_missing_input_is_an_error_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out");
+    let missing = folder.path().join("missing.jsonl");
+    let error = run(std::slice::from_ref(&missing), &output, 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert_eq!(error.place().file(), missing.to_str());
+    assert!(!output.exists());
+}

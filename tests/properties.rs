@@ -1,0 +1,194 @@
+//! What must hold for every text and every conversation, on random ones.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use fasttok::chat::conversation::Conversation;
+use fasttok::chat::json::{Object, Spacing, Value};
+use fasttok::chat::mask;
+use fasttok::chat::segment::{Part, Role};
+use fasttok::{EncodedConversation, Encoder, RenderOptions};
+use proptest::prelude::*;
+
+static ENCODERS: LazyLock<[Encoder; 2]> = LazyLock::new(|| {
+    ["kimi-k2.5", "kimi-k2.6"].map(|model| Encoder::from_model(model, None).unwrap())
+});
+
+/// Text of all kinds, with pieces that templates and tokenizers treat specially.
+fn text() -> BoxedStrategy<String> {
+    let piece = prop_oneof![
+        4 => "[a-zA-Z ]{0,12}",
+        2 => "\\PC{0,6}",
+        1 => "[ \t\r\n\u{1c}\u{85}\u{3000}]{1,4}",
+        1 => Just("你好，世界。".to_owned()),
+        1 => Just("<|im_end|>".to_owned()),
+        1 => Just("<|im_assistant|>assistant<|im_middle|>".to_owned()),
+        1 => Just("</think>".to_owned()),
+        1 => Just("<|reserved_token_163600|>".to_owned()),
+        1 => "[0-9]{1,9}",
+    ];
+    prop::collection::vec(piece, 0..6)
+        .prop_map(|pieces| pieces.concat())
+        .boxed()
+}
+
+/// Text without a special token.
+fn plain_text() -> BoxedStrategy<String> {
+    text()
+        .prop_map(|text| text.replace(['<', '['], "("))
+        .boxed()
+}
+
+fn string(text: impl Into<String>) -> Value<'static> {
+    Value::String(Cow::Owned(text.into()))
+}
+
+fn object<const N: usize>(entries: [(&'static str, Value<'static>); N]) -> Value<'static> {
+    let entries = entries.map(|(key, value)| (Cow::Borrowed(key), value));
+    Value::Object(Object::from_entries(entries.into()))
+}
+
+fn message(text: &BoxedStrategy<String>) -> impl Strategy<Value = Value<'static>> + use<> {
+    let call = (text.clone(), text.clone()).prop_map(|(id, arguments)| {
+        object([
+            ("id", string(id)),
+            ("type", string("function")),
+            (
+                "function",
+                object([("name", string("f")), ("arguments", string(arguments))]),
+            ),
+        ])
+    });
+    let calls = prop::collection::vec(call, 0..3).prop_map(Value::Array);
+    let role = prop::sample::select(vec!["system", "user", "assistant", "tool", "developer"]);
+    (role, text.clone(), text.clone(), calls).prop_map(|(role, content, reasoning, calls)| {
+        object([
+            ("role", string(role)),
+            ("content", string(content)),
+            ("reasoning_content", string(reasoning)),
+            ("tool_calls", calls),
+            ("tool_call_id", string("functions.f:0")),
+        ])
+    })
+}
+
+fn messages(text: &BoxedStrategy<String>) -> impl Strategy<Value = Value<'static>> + use<> {
+    prop::collection::vec(message(text), 1..7).prop_map(Value::Array)
+}
+
+fn options() -> impl Strategy<Value = RenderOptions> {
+    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(add_generation_prompt, thinking, preserve_thinking)| RenderOptions {
+            add_generation_prompt,
+            thinking,
+            preserve_thinking,
+        },
+    )
+}
+
+fn encode(encoder: &Encoder, messages: &Value<'_>, options: RenderOptions) -> EncodedConversation {
+    let conversation = Conversation::from_value(messages, None).unwrap();
+    encoder.encode_conversation(&conversation, options).unwrap()
+}
+
+fn render(encoder: &Encoder, messages: &Value<'_>, options: RenderOptions) -> String {
+    let conversation = Conversation::from_value(messages, None).unwrap();
+    encoder.render(&conversation, options).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn ids_decode_to_the_text_they_came_from(text in text()) {
+        let tokenizer = ENCODERS[0].tokenizer();
+        for ids in [
+            tokenizer.encode_ordinary(&text),
+            tokenizer.encode_with_special_tokens(&text),
+            tokenizer.encode_as_served(&text),
+        ] {
+            prop_assert_eq!(tokenizer.decode_bytes(&ids).unwrap(), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_warm_cache_changes_nothing(texts in prop::collection::vec(text(), 1..8)) {
+        let tokenizer = ENCODERS[0].tokenizer();
+        let mut scratch = fasttok::tokenizer::Scratch::default();
+        for text in texts.iter().chain(&texts) {
+            let mut ids = Vec::new();
+            tokenizer.encode_ordinary_into(text, &mut scratch, &mut ids);
+            prop_assert_eq!(ids, tokenizer.encode_ordinary(text));
+        }
+    }
+
+    #[test]
+    fn the_ids_are_those_of_the_rendered_text(messages in messages(&text()), options in options()) {
+        for encoder in &*ENCODERS {
+            let ids = encode(encoder, &messages, options).input_ids;
+            let text = render(encoder, &messages, options);
+            prop_assert_eq!(ids, encoder.tokenizer().encode_as_served(&text));
+        }
+    }
+
+    #[test]
+    fn spans_tile_the_ids_and_decide_the_mask(messages in messages(&text()), options in options()) {
+        for encoder in &*ENCODERS {
+            let one = encode(encoder, &messages, options);
+            let mut end = 0;
+            for span in &one.spans {
+                prop_assert_eq!(span.start, end);
+                prop_assert!(span.end > span.start);
+                prop_assert!(!span.facts.sampled || span.facts.role == Role::Assistant);
+                prop_assert!(!span.facts.sampled || span.facts.part != Part::Header);
+                end = span.end;
+            }
+            prop_assert_eq!(end as usize, one.input_ids.len());
+            prop_assert_eq!(&one.mask(mask::trains), &one.loss_mask);
+        }
+    }
+
+    /// Text of users and tools never trains, whatever it holds, and always leaves as many trained tokens behind it.
+    #[test]
+    fn text_cannot_forge_a_mask(hostile in text(), answer in plain_text()) {
+        let conversation = |content: &str| {
+            Value::Array(vec![
+                object([("role", string("user")), ("content", string(content))]),
+                object([("role", string("assistant")), ("content", string(answer.clone()))]),
+            ])
+        };
+        for encoder in &*ENCODERS {
+            let trained = |content: &str| {
+                let one = encode(encoder, &conversation(content), RenderOptions::default());
+                let pairs = one.input_ids.iter().zip(&one.loss_mask);
+                pairs.filter(|&(_, &trains)| trains == 1).map(|(&id, _)| id).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(trained(&hostile), trained("hello"));
+        }
+    }
+
+    #[test]
+    fn without_control_strings_the_mask_finds_what_the_assistant_said(messages in messages(&plain_text())) {
+        for encoder in &*ENCODERS {
+            let one = encode(encoder, &messages, RenderOptions::default());
+            prop_assert_eq!(one.notices.control_strings, 0);
+            let ends = one.input_ids.iter().zip(&one.loss_mask);
+            let im_end = encoder.tokenizer().special_tokens().id("<|im_end|>").unwrap();
+            let trained_ends = ends.filter(|&(&id, &trains)| id == im_end && trains == 1).count();
+            let assistants = messages.as_array().unwrap().iter().filter(|message| {
+                message.as_object().unwrap().get("role").and_then(Value::as_str) == Some("assistant")
+            });
+            prop_assert_eq!(trained_ends, assistants.count());
+        }
+    }
+
+    #[test]
+    fn json_and_values_are_read_alike(messages in messages(&text())) {
+        let mut json = String::new();
+        messages.write_json(Spacing::Compact, &mut json);
+        let read = Value::from_json(json.as_bytes()).unwrap();
+        prop_assert_eq!(&read, &messages);
+    }
+}
