@@ -1,0 +1,118 @@
+"""How fast do conversations become ids and masks, from Python dicts, beside tiktoken on the same rendered text?
+
+Nothing is timed before the ids are equal: those of the golden conversations to the reference's, and those of the
+conversations that are timed to tiktoken's. tiktoken only tokenizes; the rendering is done for it.
+"""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiktoken
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from fasttok import Encoder
+
+MODEL = "kimi-k2.5"
+
+# The pattern as the models' own `tokenization_kimi.py` gives it to tiktoken.
+PATTERN = "|".join(
+    [
+        r"[\p{Han}]+",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*"
+        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"
+        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    ]
+)
+
+# A run over one and the same input, so that the median says how fast and not how often.
+ROUNDS = 5
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return Encoder(MODEL)
+
+
+@pytest.fixture(scope="module")
+def reference(encoder: Encoder) -> tiktoken.Encoding:
+    tokenizer = encoder.tokenizer
+    ranks = {tokenizer.decode_bytes([rank]): rank for rank in range(163_584)}
+    special_tokens = dict(tokenizer.special_tokens)
+    for token in range(163_584, 163_840):
+        special_tokens.setdefault(tokenizer.decode([token]), token)
+    return tiktoken.Encoding(MODEL, pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=special_tokens)
+
+
+@pytest.fixture(scope="module")
+def texts(encoder: Encoder, reference: tiktoken.Encoding, conversations: list[dict[str, Any]]) -> list[str]:
+    """The rendered conversations, after a check that both sides encode them to the same ids."""
+    rendered = [encoder.render(each["messages"], tools=each.get("tools")) for each in conversations]
+    encoded = encoder.encode_batch(conversations)
+    for index, text in enumerate(rendered):
+        expected = reference.encode(text, allowed_special="all")
+        assert encoded[index].input_ids.tolist() == expected, f"conversation {index}"
+    return rendered
+
+
+@pytest.fixture(scope="module", autouse=True)
+def golden_cases_are_equal(encoder: Encoder) -> None:
+    path = Path(__file__).parents[1] / "tests" / "golden" / "fuzz.jsonl.gz"
+    checked = 0
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for case in map(json.loads, file):
+            if case["model"].lower() != MODEL or {"error", "fasttok_error", "fasttok_text"} & case.keys():
+                continue
+            one = encoder.encode_conversation(case["messages"], tools=case.get("tools"), **(case.get("options") or {}))
+            assert np.array_equal(one.input_ids, case["input_ids"]), case["case"]
+            checked += 1
+    assert checked > 100
+
+
+def report(benchmark: BenchmarkFixture, texts: list[str]) -> None:
+    """Adds MB/s of rendered text to the saved figures, and prints it."""
+    size = sum(len(text.encode()) for text in texts)
+    if benchmark.stats is not None:
+        median: float = benchmark.stats.stats.median
+        benchmark.extra_info["MB/s"] = round(size / median / 1e6, 1)
+        benchmark.extra_info["MB"] = round(size / 1e6, 3)
+        print(f"{benchmark.name}: {size / median / 1e6:.1f} MB/s of {size / 1e6:.1f} MB rendered text")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.benchmark(group="conversations to ids")
+def test_fasttok(
+    benchmark: BenchmarkFixture,
+    encoder: Encoder,
+    conversations: list[dict[str, Any]],
+    texts: list[str],
+    threads: int,
+) -> None:
+    batch = benchmark.pedantic(
+        encoder.encode_batch, (conversations,), {"num_threads": threads}, rounds=ROUNDS, warmup_rounds=1
+    )
+    assert len(batch) == len(conversations)
+    report(benchmark, texts)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.benchmark(group="conversations to ids")
+def test_tiktoken(benchmark: BenchmarkFixture, reference: tiktoken.Encoding, texts: list[str], threads: int) -> None:
+    ids = benchmark.pedantic(
+        reference.encode_batch,
+        (texts,),
+        {"num_threads": threads, "allowed_special": "all"},
+        rounds=ROUNDS,
+        warmup_rounds=1,
+    )
+    assert len(ids) == len(texts)
+    report(benchmark, texts)
