@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def conversations(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
-    path: Path = request.config.getoption("--trajectories")
+    path = cast(Path, request.config.getoption("--trajectories"))
     content = path.read_bytes()
     if path.suffix == ".zst":
         import zstandard

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use jiter::JsonValue;
+use jiter::{JsonErrorType, JsonValue};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -116,7 +116,10 @@ impl<'a> Value<'a> {
         match JsonValue::parse(text, true) {
             Ok(value) => Ok(Self::from_jiter(value)),
             Err(error) => {
-                let reason = lower_first(&error.error_type.to_string());
+                let reason = match error.error_type {
+                    JsonErrorType::ExpectedSomeIdent => "expected true, false or null".to_owned(),
+                    other => lower_first(&other.to_string()),
+                };
                 let message = format!("not valid JSON at byte {}: {reason}", error.index);
                 Err(Error::new(ErrorKind::Json, message))
             }

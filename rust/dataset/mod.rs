@@ -14,8 +14,9 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 use reader::{Line, Lines};
 use writer::PendingFile;
@@ -36,6 +37,9 @@ pub const REJECTED_FILE: &str = "rejected.jsonl";
 
 /// How much text a chunk holds before it is handed on: enough to keep the threads busy, little enough to hold two.
 const CHUNK_BYTES: usize = 8 << 20;
+
+/// How long `report` may have to wait for its next call when an input has nothing to give, as a pipe or a network disk.
+const LONGEST_SILENCE: Duration = Duration::from_millis(200);
 
 /// How many failures the summary quotes; [`REJECTED_FILE`] has all of them.
 const QUOTED_FAILURES: usize = 10;
@@ -102,7 +106,7 @@ enum Outcome {
 }
 
 /// Encodes every conversation of the inputs. The files in the output folder get their names only when all is written.
-/// `report` is called after each chunk; an error from it ends the job and leaves nothing behind.
+/// `report` is called after each chunk, and while there is none; an error from it ends the job and leaves nothing behind.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] if an input is missing or the output cannot be written; whatever `report` returns. A line that
@@ -116,9 +120,7 @@ pub fn prepare(
         total_bytes: total_bytes(&options.inputs)?,
         ..Progress::default()
     };
-    let mut records = PendingFile::create(options.output.join(RECORDS_FILE))?;
-    let mut rejected: Option<PendingFile> = None;
-    let mut summary = Summary::default();
+    let mut sink = Sink::create(options)?;
     let threads = batch::thread_count(options.num_threads, usize::MAX);
 
     let taken = Arc::new(AtomicU64::new(0));
@@ -133,37 +135,24 @@ pub fn prepare(
         }
     });
     report(&progress)?;
-    for chunk in &chunks {
-        let outcomes = batch::ordered_map(
-            chunk.len(),
-            threads.min(chunk.len()),
-            || encoder.checkout(),
-            |scratch, index| encode_line(encoder, options, &chunk[index], scratch),
-        );
-        for (line, outcome) in chunk.iter().zip(outcomes) {
-            summary.records += 1;
-            match outcome {
-                Outcome::Written { line, encoded } => {
-                    records.write(&line)?;
-                    summary.count_written(&encoded);
+    loop {
+        match chunks.recv_timeout(LONGEST_SILENCE) {
+            Ok(chunk) => {
+                let outcomes = batch::ordered_map(
+                    chunk.len(),
+                    threads.min(chunk.len()),
+                    || encoder.checkout(),
+                    |scratch, index| encode_line(encoder, options, &chunk[index], scratch),
+                );
+                for (line, outcome) in chunk.iter().zip(outcomes) {
+                    sink.take(line, outcome)?;
                 }
-                Outcome::Skipped(reason) => *summary.skipped.entry(reason).or_default() += 1,
-                Outcome::Failed(error) => {
-                    let error = error
-                        .in_file(options.inputs[line.file].display().to_string())
-                        .on_line(line.number);
-                    let file = match &mut rejected {
-                        Some(file) => file,
-                        None => rejected
-                            .insert(PendingFile::create(options.output.join(REJECTED_FILE))?),
-                    };
-                    file.write(rejected_line(&error).as_bytes())?;
-                    summary.count_failed(error);
-                }
+                progress.records = sink.summary.records;
+                progress.tokens = sink.summary.tokens;
             }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
-        progress.records = summary.records;
-        progress.tokens = summary.tokens;
         progress.bytes = taken.load(Ordering::Relaxed);
         report(&progress)?;
     }
@@ -173,12 +162,61 @@ pub fn prepare(
             "the thread that reads the inputs ended early",
         ));
     }
-    match rejected {
-        Some(file) => file.finish()?,
-        None => remove_stale(&options.output.join(REJECTED_FILE))?,
+    sink.finish()
+}
+
+/// Where outcomes go: the two files, and the count.
+struct Sink<'o> {
+    options: &'o PrepareOptions,
+    records: PendingFile,
+    rejected: Option<PendingFile>,
+    summary: Summary,
+}
+
+impl<'o> Sink<'o> {
+    fn create(options: &'o PrepareOptions) -> Result<Self> {
+        Ok(Self {
+            options,
+            records: PendingFile::create(options.output.join(RECORDS_FILE))?,
+            rejected: None,
+            summary: Summary::default(),
+        })
     }
-    records.finish()?;
-    Ok(summary)
+
+    fn take(&mut self, line: &Line, outcome: Outcome) -> Result<()> {
+        self.summary.records += 1;
+        match outcome {
+            Outcome::Written { line, encoded } => {
+                self.records.write(&line)?;
+                self.summary.count_written(&encoded);
+            }
+            Outcome::Skipped(reason) => *self.summary.skipped.entry(reason).or_default() += 1,
+            Outcome::Failed(error) => {
+                let error = error
+                    .in_file(self.options.inputs[line.file].display().to_string())
+                    .on_line(line.number);
+                let file = match &mut self.rejected {
+                    Some(file) => file,
+                    None => self.rejected.insert(PendingFile::create(
+                        self.options.output.join(REJECTED_FILE),
+                    )?),
+                };
+                file.write(rejected_line(&error).as_bytes())?;
+                self.summary.count_failed(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the files their names, the records last: where they are, the report on what they lack is too.
+    fn finish(self) -> Result<Summary> {
+        match self.rejected {
+            Some(file) => file.finish()?,
+            None => remove_stale(&self.options.output.join(REJECTED_FILE))?,
+        }
+        self.records.finish()?;
+        Ok(self.summary)
+    }
 }
 
 impl Summary {

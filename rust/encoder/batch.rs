@@ -41,7 +41,10 @@ pub fn ordered_map<S, T: Send>(
         return run().into_iter().map(|(_, result)| result).collect();
     }
     let mut done: Vec<(usize, T)> = thread::scope(|scope| {
-        let handles: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        // Where the system gives no more threads, those there are do the work.
+        let handles: Vec<_> = (1..threads)
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok())
+            .collect();
         let mut done = run();
         for handle in handles {
             match handle.join() {

@@ -7,6 +7,8 @@
 mod schema;
 mod typescript;
 
+use typescript::Namespace;
+
 use crate::chat::json::{Spacing, Value};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -17,27 +19,67 @@ use crate::error::{Error, ErrorKind, Result};
 pub fn declaration(tools: &[Value<'_>]) -> Result<String> {
     let sorted: Vec<Value<'_>> = tools.iter().map(Value::sorted_by_key).collect();
     match typescript::namespace(&sorted) {
-        Ok(Some(text)) => Ok(text),
-        Ok(None) | Err(Refusal::Inexpressible) => {
-            let mut text = String::new();
-            Value::Array(sorted).write_json(Spacing::Compact, &mut text);
-            Ok(text)
-        }
-        Err(Refusal::Unprintable(kind)) => {
+        Ok(Some(Namespace {
+            text,
+            unprintable: None,
+        })) => Ok(text),
+        Ok(Some(Namespace {
+            unprintable: Some(kind),
+            ..
+        })) => {
             let message =
                 format!("expected a scalar where the tool declaration prints one, found {kind}");
             Err(Error::new(ErrorKind::Conversation, message))
         }
+        Ok(None) | Err(Inexpressible) => {
+            let mut text = String::new();
+            Value::Array(sorted).write_json(Spacing::Compact, &mut text);
+            Ok(text)
+        }
     }
 }
 
-/// Why a schema has no TypeScript form.
+/// A schema has no TypeScript form: the reference raises here, and falls back to JSON.
 #[derive(Debug)]
-enum Refusal {
-    /// The reference raises here, and falls back to JSON.
-    Inexpressible,
-    /// The reference prints Python's notation of this kind of value.
-    Unprintable(&'static str),
-}
+struct Inexpressible;
 
-type Outcome<T> = std::result::Result<T, Refusal>;
+type Outcome<T> = std::result::Result<T, Inexpressible>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(parameters: &str) -> Result<String> {
+        let tools = format!(
+            r#"[{{"type": "function", "function": {{"name": "f", "parameters": {parameters}}}}}]"#
+        );
+        let tools = Value::from_json(tools.as_bytes())?;
+        declaration(tools.as_array().unwrap_or_default())
+    }
+
+    fn is_json(parameters: &str) -> bool {
+        declared(parameters).unwrap().starts_with("[{\"function\":")
+    }
+
+    #[test]
+    fn an_item_type_that_is_no_string_prints_alone_but_not_below_a_comment() {
+        // The reference formats the one and joins the other, which raises.
+        let alone = declared(r#"{"properties": {"a": {"type": "array", "items": {"type": 5}}}}"#);
+        assert!(alone.unwrap().contains("  a?: Array<5>\n"));
+        assert!(is_json(
+            r#"{"properties": {"a": {"type": "array", "items": {"type": 5, "description": "d"}}}}"#
+        ));
+    }
+
+    #[test]
+    fn a_list_for_a_scalar_is_an_error_unless_the_whole_becomes_json_anyway() {
+        let error = declared(r#"{"properties": {"a": {"enum": [[1]]}}}"#).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "expected a scalar where the tool declaration prints one, found a list"
+        );
+        assert!(is_json(
+            r#"{"properties": {"a": {"enum": [[1]]}, "b": {"oneOf": []}}}"#
+        ));
+    }
+}

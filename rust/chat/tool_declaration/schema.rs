@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::chat::json::{Object, Value};
-use crate::chat::tool_declaration::{Outcome, Refusal};
+use crate::chat::tool_declaration::{Inexpressible, Outcome};
 
 /// The name under which a schema that refers to its own root is declared.
 pub(super) const ROOT_INTERFACE: &str = "parameters";
@@ -20,11 +20,7 @@ impl<'s> Definitions<'s> {
         if !definitions.is_truthy() {
             return Ok(());
         }
-        for (name, schema) in definitions
-            .as_object()
-            .ok_or(Refusal::Inexpressible)?
-            .iter()
-        {
+        for (name, schema) in definitions.as_object().ok_or(Inexpressible)?.iter() {
             match self.schemas.iter_mut().find(|(known, _)| *known == name) {
                 Some(entry) => entry.1 = schema,
                 None => self.schemas.push((name, schema)),
@@ -35,19 +31,17 @@ impl<'s> Definitions<'s> {
 
     /// The name to print for a `$ref`.
     fn resolve(&mut self, reference: &'s Value<'s>) -> Outcome<&'s str> {
-        let reference = reference.as_str().ok_or(Refusal::Inexpressible)?;
+        let reference = reference.as_str().ok_or(Inexpressible)?;
         if reference == "#" {
             self.refers_to_root = true;
             return Ok(ROOT_INTERFACE);
         }
-        let path = reference
-            .strip_prefix("#/$defs/")
-            .ok_or(Refusal::Inexpressible)?;
+        let path = reference.strip_prefix("#/$defs/").ok_or(Inexpressible)?;
         let name = path.rsplit('/').next().unwrap_or(path);
         let known = self.schemas.iter().find(|(known, _)| *known == name);
         match known.and_then(|(_, schema)| schema.as_object()) {
             Some(_) => Ok(name),
-            None => Err(Refusal::Inexpressible),
+            None => Err(Inexpressible),
         }
     }
 }
@@ -77,7 +71,7 @@ impl<'s> Type<'s> {
             Value::Bool(true) => return Ok(Self::named("any")),
             Value::Bool(false) => return Ok(Self::named("null")),
             Value::Object(object) => object,
-            _ => return Err(Refusal::Inexpressible),
+            _ => return Err(Inexpressible),
         };
         let mut constraint_keys: &[&'static str] = &[];
         let shape = if let Some(reference) = object.raw("$ref") {
@@ -91,7 +85,7 @@ impl<'s> Type<'s> {
                 empty @ (Value::String(_) | Value::Object(_)) if !empty.is_truthy() => {
                     Ok(Vec::new())
                 }
-                _ => Err(Refusal::Inexpressible),
+                _ => Err(Inexpressible),
             };
             Shape::AnyOf(choices?)
         } else if let Some(values) = object.raw("enum") {
@@ -128,7 +122,7 @@ impl<'s> Type<'s> {
         } else if object.is_empty() {
             return Ok(Self::named("any"));
         } else {
-            return Err(Refusal::Inexpressible);
+            return Err(Inexpressible);
         };
         let constraints = constraint_keys
             .iter()
@@ -192,7 +186,7 @@ impl<'s> ObjectType<'s> {
         };
         let mut properties = Vec::new();
         if let Some(found) = schema.raw("properties") {
-            let found = found.as_object().ok_or(Refusal::Inexpressible)?;
+            let found = found.as_object().ok_or(Inexpressible)?;
             let required = match schema.raw("required") {
                 Some(required) => python_iter(required)?,
                 None => Vec::new(),
@@ -201,7 +195,7 @@ impl<'s> ObjectType<'s> {
                 .iter()
                 .any(|name| matches!(**name, Value::Array(_) | Value::Object(_)))
             {
-                return Err(Refusal::Inexpressible);
+                return Err(Inexpressible);
             }
             for (name, value) in found.iter() {
                 properties.push(Property {
@@ -230,7 +224,7 @@ fn union_member(name: &Value<'_>) -> Outcome<&'static str> {
         Some("null") => Ok("null"),
         Some("object") => Ok("{}"),
         Some("array") => Ok("Array<any>"),
-        _ => Err(Refusal::Inexpressible),
+        _ => Err(Inexpressible),
     }
 }
 
@@ -240,7 +234,7 @@ fn check_enum(values: &[Cow<'_, Value<'_>>], declared: &Value<'_>) -> Outcome<()
         Value::Array(names) => match names.as_slice() {
             [name] => name,
             [null, name] | [name, null] if null.as_str() == Some("null") => name,
-            _ => return Err(Refusal::Inexpressible),
+            _ => return Err(Inexpressible),
         },
         name => name,
     };
@@ -257,11 +251,7 @@ fn check_enum(values: &[Cow<'_, Value<'_>>], declared: &Value<'_>) -> Outcome<()
     let all_fit = values
         .iter()
         .all(|value| matches!(**value, Value::Null) || fits(value));
-    if all_fit {
-        Ok(())
-    } else {
-        Err(Refusal::Inexpressible)
-    }
+    if all_fit { Ok(()) } else { Err(Inexpressible) }
 }
 
 /// What a Python `for` loop sees: the items of a list, the keys of an object, the characters of a string.
@@ -277,6 +267,6 @@ fn python_iter<'s>(value: &'s Value<'s>) -> Outcome<Vec<Cow<'s, Value<'s>>>> {
             .chars()
             .map(|char| text(Cow::Owned(char.to_string())))
             .collect()),
-        _ => Err(Refusal::Inexpressible),
+        _ => Err(Inexpressible),
     }
 }
