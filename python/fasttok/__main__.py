@@ -1,0 +1,7 @@
+"""`python -m fasttok`."""
+
+import sys
+
+from fasttok.cli import main
+
+sys.exit(main())

@@ -1,0 +1,51 @@
+"""The command `fasttok`."""
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from fasttok import __version__
+from fasttok.cli.output import write_error
+from fasttok.cli.prepare import prepare
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.command()(prepare)
+
+
+def print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"fasttok {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def fasttok(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Turn chats into training tokens for Kimi models: exact ids, and loss masks.
+
+    \b
+    Example:
+      fasttok prepare chats.jsonl -o tokens --model kimi-k2.5
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit status. `arguments` are those of the process if None."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter is no reason to lose the line it stands in.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        return app(given or ["--help"], prog_name="fasttok", standalone_mode=False) or 0
+    except typer.TyperException as error:
+        write_error(f"{error.format_message()} (see fasttok prepare --help)")
+    except OSError as error:
+        write_error(str(error))
+    return 2

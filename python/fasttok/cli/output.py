@@ -1,0 +1,24 @@
+"""What reaches the screen, whatever the inputs hold and whoever reads along."""
+
+import os
+import sys
+from typing import TextIO
+
+
+def visible(text: str) -> str:
+    """`text` on one line: what is not printable, such as a line end or a code that steers terminals, is escaped."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def write(stream: TextIO, text: str) -> None:
+    """Writes at once. That the reader has gone away, as `head` does, is no reason to stop a job."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        # Else the interpreter tries again when it closes the stream, and complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def write_error(message: str) -> None:
+    write(sys.stderr, f"error: {visible(message)}\n")

@@ -1,0 +1,115 @@
+"""`fasttok prepare`."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+import fasttok
+from fasttok.cli.interrupt import deferred_interrupt
+from fasttok.cli.output import write, write_error
+from fasttok.cli.progress import shown_progress
+from fasttok.cli.summary import RECORDS_FILE, REJECTED_FILE, adds_up, failed_records, print_summary
+
+# More than any machine has, and few enough for any machine to start.
+MOST_THREADS = 1024
+
+
+def prepare(
+    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT", help="JSONL files; .gz and .zst are fine.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write to; made if it is missing.")
+    ],
+    model: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What is trained: kimi-k2.5, kimi-k2.6, or a folder with tokenizer files."),
+    ],
+    template: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The chat template, if not the one that the model's name says.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MOST_THREADS, metavar="N", help="Threads that encode; by default all.")
+    ] = None,
+    thinking: Annotated[
+        bool, typer.Option("--thinking/--no-thinking", help="Show the assistant's reasoning, or leave all of it out.")
+    ] = True,
+    preserve_thinking: Annotated[
+        bool, typer.Option("--preserve-thinking", help="Keep the reasoning of finished turns too; kimi-k2.6 only.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Turn files of chats into training tokens.
+
+    Each line of an INPUT is one conversation: a JSON object with "messages" and, if it has them, "tools" and "id".
+    It becomes one line of DIR/tokenized_data.jsonl, in the same order: "input_ids", and a "loss_mask" that is 1
+    where a token trains.
+
+    A line that cannot be encoded stops nothing: DIR/rejected.jsonl says which it is, and why. Both files appear when
+    all is done, and take the place of those of an earlier run.
+
+    \b
+    Example:
+      fasttok prepare chats.jsonl more.jsonl.gz -o tokens --model kimi-k2.5
+
+    \b
+    Exit status:
+      0    all is written (but for blank lines)
+      1    some records were rejected, the others are written
+      2    it failed: a bad option, a missing input, a folder that cannot be written
+      130  stopped with Ctrl-C; nothing was written
+    """
+    started = time.monotonic()
+    refuse_clashes(inputs, output)
+    try:
+        with deferred_interrupt() as check_interrupt, shown_progress(quiet) as report:
+
+            def progress(records: int, tokens: int, done: int, total: int) -> None:
+                check_interrupt()
+                report(records, tokens, done, total)
+
+            summary = fasttok.prepare(
+                fasttok.Encoder(model, template=template),
+                inputs,
+                output,
+                thinking=thinking,
+                preserve_thinking=preserve_thinking,
+                num_threads=threads,
+                progress=progress,
+            )
+    except fasttok.FasttokError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        write(sys.stderr, "stopped; nothing was written\n")
+        raise typer.Exit(130) from None
+
+    if not adds_up(summary):
+        fail(f"internal error: written, skipped and failed are not all the records: {summary}")
+    failed = failed_records(summary)
+    if not quiet:
+        print_summary(summary, output, time.monotonic() - started)
+    elif failed:
+        write_error(f"{failed:,} of {summary['records']:,} records failed: see {output / REJECTED_FILE}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def refuse_clashes(inputs: Sequence[Path], output: Path) -> None:
+    """A file given twice would count twice in training, and one that is also the output would be lost."""
+    outputs = {os.path.realpath(output / name) for name in (RECORDS_FILE, REJECTED_FILE)}
+    seen: set[str] = set()
+    for path in inputs:
+        real = os.path.realpath(path)
+        if real in outputs:
+            fail(f"{path}: this input is also an output: choose another folder")
+        if real in seen:
+            fail(f"{path}: this input is given twice")
+        seen.add(real)
+
+
+def fail(message: str) -> NoReturn:
+    write_error(message)
+    raise typer.Exit(2)

@@ -1,0 +1,90 @@
+"""The account of a finished job."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from fasttok.cli.output import visible, write
+from fasttok.types import PrepareSummary
+
+RECORDS_FILE = "tokenized_data.jsonl"
+REJECTED_FILE = "rejected.jsonl"
+
+REASONS = {
+    "conversation": "not a conversation that the template can render",
+    "io": "file could not be read on from here",
+    "json": "not JSON",
+}
+
+
+def failed_records(summary: PrepareSummary) -> int:
+    return sum(summary["failed"].values())
+
+
+def adds_up(summary: PrepareSummary) -> bool:
+    """Whether every record is accounted for."""
+    return summary["records"] == summary["written"] + sum(summary["skipped"].values()) + failed_records(summary)
+
+
+def print_summary(summary: PrepareSummary, output: Path, seconds: float) -> None:
+    console = Console(markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(counts(summary, seconds))
+        for paragraph in (notes(summary), failures(summary, output), [f"written to {output / RECORDS_FILE}"]):
+            if paragraph:
+                console.print()
+            for line in paragraph:
+                # A path or a place that is cut into lines cannot be copied.
+                console.print(visible(line), soft_wrap=True)
+    write(sys.stdout, capture.get())
+
+
+def counts(summary: PrepareSummary, seconds: float) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+    table.add_column()
+    table.add_column(justify="right", style="bold")
+    table.add_column(style="dim")
+    table.add_row("records", f"{summary['records']:,}")
+    table.add_row("  written", f"{summary['written']:,}", style="green")
+    for reason, count in summary["skipped"].items():
+        table.add_row("  skipped", f"{count:,}", reason, style="yellow")
+    for kind, count in summary["failed"].items():
+        table.add_row("  failed", f"{count:,}", REASONS.get(kind, kind), style="red")
+    tokens, trained = summary["tokens"], summary["trained_tokens"]
+    table.add_row("tokens", f"{tokens:,}")
+    table.add_row("  trained", f"{trained:,}", f"{trained / tokens:.1%}" if tokens else "")
+    table.add_row("time", f"{seconds:,.1f} s")
+    return table
+
+
+def notes(summary: PrepareSummary) -> list[str]:
+    cases = (
+        (
+            summary["untrained_records"],
+            "records without a trained token",
+            "Nothing in them is said by the assistant; they are written like the others.",
+        ),
+        (
+            summary["dropped_reasoning_records"],
+            "records with reasoning left out",
+            "The template shows none of finished turns, and none at all with --no-thinking.",
+        ),
+        (
+            summary["control_string_records"],
+            "records with control strings in a text",
+            "The likes of <|im_end|> became special tokens, as in the model's own code.",
+        ),
+    )
+    lines = [f"{what}: {count:,}. {why}" for count, what, why in cases if count]
+    if not summary["records"]:
+        lines.append("The input is empty: there was no record to write.")
+    return lines
+
+
+def failures(summary: PrepareSummary, output: Path) -> list[str]:
+    if not summary["failed"]:
+        return []
+    quoted = [str(error) for error in summary["failures"]]
+    return [*quoted, f"{failed_records(summary):,} failed in all: see {output / REJECTED_FILE}"]
