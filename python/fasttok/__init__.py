@@ -1,7 +1,10 @@
 """Chats into training tokens: the exact ids of Kimi's chat templates, and loss masks from structure."""
 
+from abc import ABCMeta as _ABCMeta
 from collections.abc import Mapping as _Mapping
+from typing import cast as _cast
 
+from fasttok import types
 from fasttok._core import (
     EncodedBatch,
     EncodedConversation,
@@ -16,7 +19,7 @@ from fasttok._core import (
 )
 
 # So that code which asks for a mapping, such as PyTorch's default collate function, takes one.
-_Mapping.register(EncodedConversation)
+_cast(_ABCMeta, _Mapping).register(EncodedConversation)
 
 __all__ = [
     "EncodedBatch",
@@ -29,4 +32,5 @@ __all__ = [
     "__version__",
     "encode_conversation",
     "prepare",
+    "types",
 ]

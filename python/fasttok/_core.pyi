@@ -1,0 +1,388 @@
+"""The native module. Its classes are the public ones, so this file is the reference of the API.
+
+Conversations go in as in `fasttok.types.ConversationInput`: a list of messages in OpenAI's spelling, a mapping with
+`messages` and perhaps `tools`, or either as JSON text. Ids, text and mask are what the model repositories' own Python
+tokenizer yields under transformers 5.24; `tests/golden/README.md` lists the few places where fasttok raises instead.
+
+Native work runs with the GIL released, and every object may be used from several threads at once.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Generic, Literal, SupportsIndex, TypeAlias, TypeVar, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fasttok.types import ConversationInput, ErrorKind, PrepareSummary, SpanPart, SpanRole, ToolsInput
+
+__all__ = [
+    "EncodedBatch",
+    "EncodedConversation",
+    "Encoder",
+    "FasttokError",
+    "Span",
+    "Spans",
+    "Tokenizer",
+    "__version__",
+    "encode_conversation",
+    "prepare",
+]
+
+__version__: str
+
+_Array: TypeAlias = NDArray[np.int32] | NDArray[np.uint8]
+_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+
+class _Indexed(Generic[_T_co]):
+    # No such class exists at run time: Python iterates over these objects by their `__getitem__`, and this is how
+    # type checkers learn that `list(batch)` works.
+    def __iter__(self) -> Iterator[_T_co]: ...
+
+class FasttokError(ValueError):
+    """A fault with its kind and its place: `messages[3].content: expected a string, …, found a number`.
+
+    What is wrong with a conversation, a file or a model name is a FasttokError. An argument of the wrong Python type
+    (`thinking=1`, ids that are not integers) is a TypeError, as with any function.
+
+    >>> try:
+    ...     fasttok.encode_conversation([{"role": "user", "content": 1}])
+    ... except fasttok.FasttokError as error:
+    ...     print(error.kind, error.path)
+    conversation messages[0].content
+    """
+
+    kind: ErrorKind
+    """What sort of fault it is."""
+    path: str
+    """The place inside the record, such as `messages[3].tool_calls[0].id`; empty when all of it is meant.
+
+    A fault in a batch starts with `conversations[i]`, one in ids with `ids[i]`.
+    """
+    file: str | None
+    """The file, if the fault lies in one."""
+    line: int | None
+    """The line of the file, counted from 1."""
+    message: str
+    """What was expected and what was found, without the place."""
+
+@final
+class Encoder:
+    """Turns conversations into training tokens for one model.
+
+    Making one takes some milliseconds for a name and about a second for a folder; keep it. A pickled encoder holds
+    only `model` and `template` and loads anew where it is unpickled, so it may be handed to worker processes.
+
+    >>> encoder = fasttok.Encoder("kimi-k2.6")
+    >>> one = encoder.encode_conversation([
+    ...     {"role": "user", "content": "hi"},
+    ...     {"role": "assistant", "content": "yo"},
+    ... ])
+    >>> one.input_ids
+    array([163587,   2482, 163601,   9663, 163586, 163588,  69702, 163601,
+           163606, 163607,  18009, 163586], dtype=int32)
+    >>> one.loss_mask
+    array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
+    """
+
+    def __new__(cls, model: str = "kimi-k2.5", *, template: str | None = None) -> Encoder:
+        """Load the encoder of a model.
+
+        `model` is `kimi-k2.5` or `kimi-k2.6`, in upper or lower case, with or without `moonshotai/`; the vocabulary
+        comes with the package, and nothing is downloaded. Or it is a folder with the model's tokenizer files:
+        `tiktoken.model` and `tokenizer_config.json`, or `tokenizer.json`. `template` (a model name) says which chat
+        template to use, and is needed only for a folder whose own names do not tell.
+
+        Raises FasttokError: `unknown_model` for a name that is not known or a folder whose template is not clear;
+        `vocab`, `json` or `io` for a folder whose files are missing, damaged or not Kimi's.
+        """
+
+    @property
+    def model(self) -> str:
+        """The model, as it was asked for."""
+
+    @property
+    def template(self) -> str:
+        """The chat template: `kimi-k2.5` or `kimi-k2.6`."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, for text without a conversation."""
+
+    def encode_conversation(
+        self,
+        messages: ConversationInput,
+        *,
+        tools: ToolsInput | None = None,
+        add_generation_prompt: bool = False,
+        thinking: bool = True,
+        preserve_thinking: bool = False,
+    ) -> EncodedConversation:
+        """Encode one conversation. The options are those of the model's own `apply_chat_template`.
+
+        - `tools`: the tools declared to the model; they take the place of the conversation's own, even if empty.
+        - `add_generation_prompt`: end with the header of an assistant turn, for a model to go on from.
+        - `thinking`: False shows no reasoning. True shows that of the turns after the last assistant message
+          without tool calls, as the templates do; see `preserve_thinking`.
+        - `preserve_thinking`: show all reasoning. Kimi-K2.6 only; Kimi-K2.5 has no such switch and ignores it.
+
+        Raises FasttokError: `conversation` with the path of whatever is missing or of the wrong type, `json` for text
+        that is not JSON.
+        """
+
+    def encode_batch(
+        self,
+        conversations: Iterable[ConversationInput],
+        *,
+        add_generation_prompt: bool = False,
+        thinking: bool = True,
+        preserve_thinking: bool = False,
+        num_threads: int | None = None,
+    ) -> EncodedBatch:
+        """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
+
+        `conversations` is read to its end before the work starts. `num_threads` counts from 1; None means as many as
+        the machine offers. Tools stand with the messages, in `{"messages": …, "tools": …}`. The threads live for one
+        call, so forking later is safe.
+
+        >>> batch = encoder.encode_batch([[{"role": "user", "content": text}] for text in ("hi", "hi there")])
+        >>> batch.offsets
+        array([ 0,  5, 11])
+        >>> batch[1].input_ids
+        array([163587,   2482, 163601,   9663,   1459, 163586], dtype=int32)
+
+        Raises FasttokError as `encode_conversation` does, for the first conversation at fault; the path starts with
+        `conversations[i]`. Raises ValueError or OverflowError for a `num_threads` below 1.
+        """
+
+    def render(
+        self,
+        messages: ConversationInput,
+        *,
+        tools: ToolsInput | None = None,
+        add_generation_prompt: bool = False,
+        thinking: bool = True,
+        preserve_thinking: bool = False,
+    ) -> str:
+        """The text of a conversation, special tokens written out: `apply_chat_template(…, tokenize=False)`.
+
+        `tokenizer.encode_as_served` of it gives the ids of `encode_conversation`.
+
+        Raises FasttokError as `encode_conversation` does.
+        """
+
+@final
+class Tokenizer:
+    """The tokenizer of an encoder: 163,840 ids, the last 256 of them special tokens.
+
+    Each way from text to ids reads a text such as `<|im_end|>` differently, and each is what one path of the model's
+    own tokenizer does. All of them cut a text at 400,000 characters, and where 25,000 characters follow each other
+    without a change between blank and not blank, since the reference does.
+
+    >>> tokenizer = fasttok.Encoder().tokenizer
+    >>> tokenizer.encode_ordinary("You<|im_end|>").tolist()
+    [3900, 27, 91, 348, 11129, 91, 29]
+    >>> tokenizer.encode_as_served("You<|im_end|>").tolist()
+    [3900, 163586]
+    >>> tokenizer.decode([3900, 163586])
+    'You<|im_end|>'
+    """
+
+    def encode_ordinary(self, text: str) -> NDArray[np.int32]:
+        """Ids of shape (n,), special tokens read as plain text.
+
+        Raises FasttokError (`conversation`) for text with half of a surrogate pair, which UTF-8 cannot hold.
+        """
+
+    def encode_with_special_tokens(self, text: str) -> NDArray[np.int32]:
+        """Ids of shape (n,), every special token read as such, reserved ones included.
+
+        The text is cut first, so a special token across a cut becomes plain text: the reference's `encode(text)`.
+
+        Raises FasttokError as `encode_ordinary` does.
+        """
+
+    def encode_as_served(self, text: str) -> NDArray[np.int32]:
+        """Ids of shape (n,): split at the named special tokens, then `encode_with_special_tokens` on each gap.
+
+        What a server and `apply_chat_template(tokenize=True)` do. Differs from `encode_with_special_tokens` only in
+        texts that are cut.
+
+        Raises FasttokError as `encode_ordinary` does.
+        """
+
+    def decode(self, ids: Iterable[SupportsIndex]) -> str:
+        """The text of ids; bytes that are not UTF-8, such as half a character, become U+FFFD.
+
+        Raises FasttokError (`vocab`) with the place of an id that is negative or not below `len(tokenizer)`.
+        """
+
+    def decode_bytes(self, ids: Iterable[SupportsIndex]) -> bytes:
+        """The bytes of ids, exactly.
+
+        Raises FasttokError as `decode` does.
+        """
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """The special tokens that the model names, and their ids, in the order of the ids: a new dict each time."""
+
+    def __len__(self) -> int:
+        """How many ids there are, special ones included; the first id that means nothing."""
+
+@final
+class EncodedConversation(Mapping[str, _Array]):
+    """Ids and loss mask of one conversation; a mapping of `input_ids` and `loss_mask`.
+
+    `dict(one)` gives the two arrays by name. The arrays are writable, and those of a conversation from a batch are
+    views of the batch's.
+    """
+
+    @property
+    def input_ids(self) -> NDArray[np.int32]:
+        """What the model reads: ids of shape (n,)."""
+
+    @property
+    def loss_mask(self) -> NDArray[np.uint8]:
+        """1 for each token that the model itself would have sampled, else 0: shape (n,).
+
+        That is the assistant's reasoning with its closing tag, content, tool calls with their markers, and the end
+        token; not headers, not `<think>` (the generation prompt supplies it), not the tags of an empty reasoning. It
+        follows from the structure of the messages, so no text that a user or a tool writes can change it.
+        """
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The ids where the loss mask is 1, elsewhere −100, which PyTorch's cross entropy ignores: shape (n,).
+
+        A new array each time, from the present state of `input_ids` and `loss_mask`. Not shifted: PyTorch models that
+        take labels shift them on their own.
+        """
+
+    @property
+    def spans(self) -> Spans:
+        """What each stretch of tokens is; end to end, the spans cover all ids."""
+
+    @property
+    def control_strings(self) -> int:
+        """How many special tokens came out of text that a message supplied, as in the reference."""
+
+    @property
+    def dropped_reasoning(self) -> int:
+        """How many assistant messages have reasoning that the template does not show."""
+
+    @overload
+    def __getitem__(self, key: Literal["input_ids"], /) -> NDArray[np.int32]: ...
+    @overload
+    def __getitem__(self, key: Literal["loss_mask"], /) -> NDArray[np.uint8]: ...
+    @overload
+    def __getitem__(self, key: str, /) -> _Array: ...
+    @overload
+    def get(self, key: str, default: None = None) -> _Array | None: ...
+    @overload
+    def get(self, key: str, default: _Array | _T) -> _Array | _T: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __contains__(self, key: object, /) -> bool: ...
+
+@final
+class EncodedBatch(_Indexed[EncodedConversation]):
+    """Many encoded conversations, laid end to end in flat arrays.
+
+    `batch[i]` is conversation i as views of these arrays, and iterating yields one after the other.
+    """
+
+    @property
+    def input_ids(self) -> NDArray[np.int32]:
+        """The ids of all conversations: shape (total,)."""
+
+    @property
+    def loss_mask(self) -> NDArray[np.uint8]:
+        """The loss mask of all conversations: shape (total,)."""
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Shape (len(batch) + 1,): conversation i is `input_ids[offsets[i]:offsets[i + 1]]`."""
+
+    def __len__(self) -> int:
+        """How many conversations there are."""
+
+    def __getitem__(self, index: SupportsIndex, /) -> EncodedConversation:
+        """Conversation `index`, counted from the end if negative. Raises IndexError outside the batch."""
+
+@final
+class Spans(_Indexed[Span]):
+    """The spans of one conversation, in order. Indexed like a list, without slices."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: SupportsIndex, /) -> Span: ...
+
+@final
+class Span:
+    """Neighbouring tokens of one kind: `input_ids[start:end]`."""
+
+    @property
+    def role(self) -> SpanRole:
+        """Who speaks."""
+
+    @property
+    def part(self) -> SpanPart:
+        """Which part of the message this is."""
+
+    @property
+    def message_index(self) -> int | None:
+        """Which message, counted from 0; None for what no message holds: tool declaration, generation prompt."""
+
+    @property
+    def start(self) -> int:
+        """The first token, counted from the start of the conversation."""
+
+    @property
+    def end(self) -> int:
+        """One past the last token."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the model produced it when the turn was sampled; the loss mask is this, token by token."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+def encode_conversation(
+    messages: ConversationInput,
+    model: str = "kimi-k2.5",
+    *,
+    tools: ToolsInput | None = None,
+    add_generation_prompt: bool = False,
+    thinking: bool = True,
+    preserve_thinking: bool = False,
+) -> EncodedConversation:
+    """`Encoder(model).encode_conversation(messages, …)`, with the encoder of each model kept for the next call."""
+
+def prepare(
+    encoder: Encoder,
+    inputs: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    *,
+    add_generation_prompt: bool = False,
+    thinking: bool = True,
+    preserve_thinking: bool = False,
+    num_threads: int | None = None,
+    progress: Callable[[int, int, int, int], object] | None = None,
+) -> PrepareSummary:
+    """Encode every conversation of JSONL files, plain, gzip or zstd, into a folder, in constant memory.
+
+    `output` gets `tokenized_data.jsonl` (one record a line: `id` if there is one, `input_ids`, `loss_mask`) in the
+    order of the inputs, and `rejected.jsonl` if lines failed; both appear only when all is done. A line that cannot
+    be encoded is counted and reported, not raised.
+
+    `progress(records, tokens, bytes, total_bytes)` is called at the start and after each chunk of lines; bytes are
+    those of the inputs as they lie on disk. What it raises ends the job, as Ctrl-C does, and no output is left.
+
+    >>> summary = fasttok.prepare(encoder, ["chats.jsonl"], "prepared")
+    >>> summary["written"], summary["failed"]
+    (2, {})
+
+    Raises FasttokError (`io`) if an input is missing or the output cannot be written.
+    """

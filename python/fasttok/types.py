@@ -1,0 +1,160 @@
+"""The shapes of what goes in and comes out, for type checkers.
+
+OpenAI's spelling of messages and tools. At run time these are plain dicts, and nobody has to use the names below: any
+list of dicts is accepted. A None counts as absent wherever one is allowed; keys that are not listed are ignored.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from fasttok._core import FasttokError
+
+__all__ = [
+    "ContentPart",
+    "Conversation",
+    "ConversationInput",
+    "ErrorKind",
+    "Function",
+    "FunctionDeclaration",
+    "Message",
+    "PrepareSummary",
+    "SpanPart",
+    "SpanRole",
+    "Tool",
+    "ToolCall",
+    "ToolsInput",
+]
+
+
+class ContentPart(TypedDict, total=False):
+    """One entry of a content list: text, or the placeholder of an image or a video."""
+
+    type: str | None
+    """`text`, `image`, `image_url`, `video` or `video_url`."""
+    text: str | None
+
+
+class _CalledFunction(TypedDict):
+    arguments: str | Mapping[str, Any]
+    """A string is rendered byte for byte; an object as `json.dumps(arguments, ensure_ascii=False)` prints it."""
+
+
+class Function(_CalledFunction, total=False):
+    """What a tool call calls."""
+
+    name: str | None
+    """Not rendered by the K2 family, which identifies a call by its id."""
+
+
+class _Call(TypedDict):
+    function: Function
+
+
+class ToolCall(_Call, total=False):
+    """One call that an assistant message makes."""
+
+    id: str | None
+    """`functions.<name>:<n>` from a Kimi model, with n counting from 0 over the conversation. Rendered as it is."""
+    type: str | None
+
+
+class _RoleOnly(TypedDict):
+    role: str
+
+
+class Message(_RoleOnly, total=False):
+    """One entry of a conversation. `role` is `system`, `user`, `assistant`, `tool` or any other string."""
+
+    content: str | Sequence[ContentPart | Mapping[str, Any]] | None
+    name: str | None
+    """Stands in the header in place of the role."""
+    reasoning_content: str | None
+    reasoning: str | None
+    """Another spelling of `reasoning_content`; Kimi-K2.6 prefers it where both are there."""
+    thinking: str | None
+    """A third spelling, which counts if neither of the other two is there."""
+    tool_calls: Sequence[ToolCall | Mapping[str, Any]] | None
+    """Read on assistant messages only; the templates show no others."""
+    tool_call_id: str | None
+    """On a tool message: the id of the call that it answers."""
+
+
+class FunctionDeclaration(TypedDict, total=False):
+    """A function that the model may call."""
+
+    name: str
+    description: str | None
+    parameters: Mapping[str, Any] | None
+    """A JSON schema."""
+
+
+class Tool(TypedDict, total=False):
+    """One tool declaration."""
+
+    type: str
+    function: FunctionDeclaration | Mapping[str, Any]
+
+
+class _MessagesOnly(TypedDict):
+    messages: Sequence[Message | Mapping[str, Any]]
+
+
+class Conversation(_MessagesOnly, total=False):
+    """Messages together with the tools that were declared to the model."""
+
+    tools: Sequence[Tool | Mapping[str, Any]] | None
+
+
+ConversationInput: TypeAlias = Sequence[Message | Mapping[str, Any]] | Conversation | Mapping[str, Any] | str | bytes
+"""A list or tuple of messages, a mapping with `messages` and perhaps `tools`, or either as JSON in str or bytes.
+
+numpy arrays and scalars, as pandas reads them from Parquet, stand for the lists and numbers they hold.
+"""
+
+ToolsInput: TypeAlias = Sequence[Tool | Mapping[str, Any]] | str | bytes
+"""A list or tuple of tool declarations, or the same as JSON in str or bytes."""
+
+SpanRole: TypeAlias = Literal["system", "user", "assistant", "tool", "other"]
+"""Who speaks; `other` is any further role, such as `developer`."""
+
+SpanPart: TypeAlias = Literal[
+    "header",
+    "think_open",
+    "think",
+    "think_close",
+    "text",
+    "tool_call_marker",
+    "tool_name",
+    "tool_arguments",
+    "media",
+    "end",
+]
+"""Which part of a message a span is."""
+
+ErrorKind: TypeAlias = Literal["conversation", "json", "unknown_model", "vocab", "option", "io"]
+"""The kinds of fault that a caller may want to tell apart."""
+
+
+class PrepareSummary(TypedDict):
+    """What became of every line: `records == written + sum(skipped.values()) + sum(failed.values())`."""
+
+    records: int
+    """Lines read."""
+    written: int
+    """Records written."""
+    skipped: dict[str, int]
+    """Lines skipped, by reason."""
+    failed: dict[str, int]
+    """Lines that failed, by the kind of error."""
+    failures: list[FasttokError]
+    """The first ten failures, each with its file, line and path; `rejected.jsonl` has all of them."""
+    tokens: int
+    """Tokens written."""
+    trained_tokens: int
+    """Tokens written whose loss mask is 1."""
+    untrained_records: int
+    """Records written in which no token trains."""
+    dropped_reasoning_records: int
+    """Records in which the template does not show reasoning that the messages hold."""
+    control_string_records: int
+    """Records in which text of a message was read as special tokens, as the reference reads it."""
