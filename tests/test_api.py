@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fasttok
-from fasttok import EncodedConversation, Encoder, FasttokError
+from fasttok import EncodedBatch, EncodedConversation, Encoder, FasttokError, Tokenizer
 from fasttok.types import PrepareSummary, SpanPart, SpanRole
 
 SPECIAL_NAMES = ["<|im_end|>", "<think>", "[BOS]", "<|reserved_token_163589|>", "<|im_"]
@@ -520,6 +520,37 @@ def test_other_threads_run_while_a_batch_is_encoded(encoder: Encoder) -> None:
         pytest.fail(f"the GIL was never released in time: {orders}")
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_results_can_be_pickled(encoder: Encoder) -> None:
+    conversations = [CHAT, CHAT[:2], [*CHAT, *CHAT]]
+    batch = encoder.encode_batch(conversations)
+    copy: EncodedBatch = pickle.loads(pickle.dumps(batch))
+    assert np.array_equal(copy.offsets, batch.offsets)
+    assert len(pickle.dumps(batch[1])) < len(pickle.dumps(batch))
+    for one in [encoder.encode_conversation(conversations[0]), *batch]:
+        loaded: EncodedConversation = pickle.loads(pickle.dumps(one))
+        assert np.array_equal(loaded.input_ids, one.input_ids)
+        assert np.array_equal(loaded.loss_mask, one.loss_mask)
+        assert list(loaded.spans) == list(one.spans)
+        assert (loaded.control_strings, loaded.dropped_reasoning) == (one.control_strings, one.dropped_reasoning)
+    assert [list(one.spans) for one in copy] == [list(one.spans) for one in batch]
+    tokenizer: Tokenizer = pickle.loads(pickle.dumps(encoder.tokenizer))
+    assert np.array_equal(tokenizer.encode_ordinary("hi"), encoder.tokenizer.encode_ordinary("hi"))
+
+
+def test_a_key_of_another_type_is_absent(encoder: Encoder) -> None:
+    one = cast(Mapping[Any, Any], encoder.encode_conversation(CHAT))
+    with pytest.raises(KeyError):
+        one[3]
+    assert one.get(3) is None
+    assert 3 not in one
+    assert one.keys() & {"input_ids", "labels"} == {"input_ids"}
+
+
+def test_spans_can_be_counted(encoder: Encoder) -> None:
+    spans = encoder.encode_conversation(CHAT).spans
+    assert len({*spans, *spans}) == len(spans)
 
 
 def test_a_pickled_encoder_is_the_same_encoder(encoders: dict[str, Encoder], model_folder: Path) -> None:

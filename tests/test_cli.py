@@ -209,7 +209,6 @@ def test_an_empty_input_is_said_to_be_empty(content: bytes, tmp_path: Path) -> N
         (("prepare", "FOLDER", "-o", "OUT", *K25), "is a directory"),
         (("prepare", "CHATS", "-o", "CHATS", *K25), "chats.jsonl"),
         (("prepare", "CHATS", "-o", "OUT", *K25, "--threads", "0"), "'--threads'"),
-        (("prepare", "CHATS", "-o", "OUT", *K25, "--threads", "100000"), "'--threads'"),
         (("prepare", "CHATS", "-o", "OUT", *K25, "--threads", "two"), "'--threads'"),
         (("prepare", "CHATS", "-o", "OUT", *K25, "--theads", "2"), "--theads"),
         (("prepare", "CHATS", "CHATS", "-o", "OUT", *K25), "chats.jsonl: this input is given twice"),

@@ -287,10 +287,19 @@ def test_an_unknown_option_is_a_type_error(encoder: Encoder) -> None:
         encoder.encode_conversation([USER], **options)
 
 
-@pytest.mark.parametrize(("num_threads", "error"), [(0, ValueError), (-1, OverflowError), (1.5, TypeError)])
-def test_num_threads_counts_from_one(encoder: Encoder, num_threads: Any, error: type[Exception]) -> None:
+@pytest.mark.parametrize(("num_threads", "error"), [(0, FasttokError), (-1, FasttokError), (1.5, TypeError)])
+def test_num_threads_counts_from_one(
+    encoder: Encoder, tmp_path: Path, num_threads: Any, error: type[Exception]
+) -> None:
     with pytest.raises(error):
         encoder.encode_batch([[USER]], num_threads=num_threads)
+    with pytest.raises(error):
+        fasttok.prepare(encoder, [], tmp_path, num_threads=num_threads)
+
+
+def test_far_too_many_threads_are_no_error(encoder: Encoder) -> None:
+    conversations = [[USER]] * 1000
+    assert len(encoder.encode_batch(conversations, num_threads=2**40)) == len(conversations)
 
 
 def test_a_batch_must_be_iterable(encoder: Encoder) -> None:
@@ -307,10 +316,11 @@ def test_ids_are_integers(encoder: Encoder, ids: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "message"),
-    [(163_840, "expected an id below 163840, found 163840"), (-1, "expected an id from 0 on, found -1")],
+    "token",
+    [163_840, -1, 2**40, 2**70, -(2**70)],
 )
-def test_an_id_outside_the_vocabulary(encoder: Encoder, token: int, message: str) -> None:
+def test_an_id_outside_the_vocabulary(encoder: Encoder, token: int) -> None:
+    message = f"expected an id from 0 to 163839, found {token}"
     for decode in (encoder.tokenizer.decode, encoder.tokenizer.decode_bytes):
         with pytest.raises(FasttokError) as raised:
             decode([0, 1, token])
@@ -340,15 +350,15 @@ def test_results_are_made_by_encoding_only(name: str) -> None:
 @pytest.mark.parametrize("name", ["kimi-k3", "", "gpt-4", "kimi-k2.5 ", "other/kimi-k2.5", "ki\x00mi"])
 def test_an_unknown_model_lists_the_known_ones(name: str) -> None:
     message = f"unknown model `{name}`: the known ones are kimi-k2.5, kimi-k2.6"
-    makers: list[Callable[[], object]] = [
-        lambda: Encoder(name),
-        lambda: Encoder("kimi-k2.5", template=name),
-        lambda: fasttok.encode_conversation([USER], name),
+    makers: list[tuple[str, Callable[[], object]]] = [
+        ("", lambda: Encoder(name)),
+        ("template", lambda: Encoder("kimi-k2.5", template=name)),
+        ("", lambda: fasttok.encode_conversation([USER], name)),
     ]
-    for make in makers:
+    for path, make in makers:
         with pytest.raises(FasttokError) as raised:
             make()
-        assert_fault(raised, "unknown_model", "", message)
+        assert_fault(raised, "unknown_model", path, message)
 
 
 def test_a_folder_that_is_not_there() -> None:

@@ -9,7 +9,7 @@ Native work runs with the GIL released, and every object may be used from severa
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Generic, Literal, SupportsIndex, TypeAlias, TypeVar, final, overload
+from typing import Final, Generic, Literal, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from fasttok.types import ConversationInput, ErrorKind, PrepareSummary, SpanPart, SpanRole, ToolsInput
 
 __all__ = [
+    "RECORDS_FILE",
+    "REJECTED_FILE",
     "EncodedBatch",
     "EncodedConversation",
     "Encoder",
@@ -30,6 +32,12 @@ __all__ = [
 ]
 
 __version__: str
+
+RECORDS_FILE: Final = "tokenized_data.jsonl"
+"""The records, in the folder that `prepare` writes."""
+
+REJECTED_FILE: Final = "rejected.jsonl"
+"""The lines that failed and why, in the same folder; not there if none failed."""
 
 _Array: TypeAlias = NDArray[np.int32] | NDArray[np.uint8]
 _T = TypeVar("_T")
@@ -152,8 +160,9 @@ class Encoder:
         >>> batch[1].input_ids
         array([163587,   2482, 163601,   9663,   1459, 163586], dtype=int32)
 
-        Raises FasttokError as `encode_conversation` does, for the first conversation at fault; the path starts with
-        `conversations[i]`. Raises ValueError or OverflowError for a `num_threads` below 1.
+        Raises FasttokError as `encode_conversation` does, with a path that starts with `conversations[i]`: for the
+        first conversation that holds something no JSON can, else for the first that cannot be rendered. `option` for
+        a `num_threads` below 1.
         """
 
     def render(
@@ -236,7 +245,7 @@ class EncodedConversation(Mapping[str, _Array]):
     """Ids and loss mask of one conversation; a mapping of `input_ids` and `loss_mask`.
 
     `dict(one)` gives the two arrays by name. The arrays are writable, and those of a conversation from a batch are
-    views of the batch's.
+    views of the batch's. It can be pickled, as can a batch, so worker processes can return it.
     """
 
     @property
@@ -348,6 +357,7 @@ class Span:
 
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 def encode_conversation(
     messages: ConversationInput,

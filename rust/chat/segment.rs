@@ -75,6 +75,26 @@ pub enum Part {
 }
 
 impl Part {
+    /// Every part.
+    pub const ALL: &[Self] = &[
+        Self::Header,
+        Self::ThinkOpen,
+        Self::Think,
+        Self::ThinkClose,
+        Self::Text,
+        Self::ToolCallMarker,
+        Self::ToolName,
+        Self::ToolArguments,
+        Self::Media,
+        Self::End,
+    ];
+
+    /// The part that Python shows by this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|part| part.as_str() == name)
+    }
+
     /// The name that Python shows.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -150,7 +170,7 @@ control_tokens! {
 }
 
 /// What a template knows of the text it writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Facts {
     /// Who speaks.
     pub role: Role,

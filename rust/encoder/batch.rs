@@ -7,14 +7,16 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How many threads to use: `wanted`, or as many as the machine offers; never more than `items`, never none.
+/// More threads than any one machine has use for. Each has a cache of 2 MiB, so a slip such as 60,000 would be costly.
+const MOST_THREADS: usize = 256;
+
+/// How many threads to use: `wanted`, or as many as the machine offers; never more than `items` or 256, never none.
 #[must_use]
 pub fn thread_count(wanted: Option<NonZero<usize>>, items: usize) -> usize {
     let available = || thread::available_parallelism().map_or(1, NonZero::get);
     wanted
         .map_or_else(available, NonZero::get)
-        .min(items)
-        .max(1)
+        .clamp(1, items.clamp(1, MOST_THREADS))
 }
 
 /// Applies `work` to every index below `items` and returns the results in order. Each thread makes its own state with
@@ -73,5 +75,6 @@ mod tests {
         }
         assert_eq!(thread_count(NonZero::new(8), 3), 3);
         assert_eq!(thread_count(None, 0), 1);
+        assert_eq!(thread_count(NonZero::new(60_000), 60_000), MOST_THREADS);
     }
 }

@@ -4,7 +4,7 @@ use crate::chat::segment::Facts;
 use crate::tokenizer::TokenId;
 
 /// Neighbouring tokens with one set of facts. The spans of a conversation tile its ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// Who speaks, in which message, which part, and whether the model sampled it.
     pub facts: Facts,

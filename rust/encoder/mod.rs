@@ -38,6 +38,13 @@ pub struct Scratch {
     tokenizer: tokenizer::Scratch,
 }
 
+impl Scratch {
+    /// The tokenizer's part, for text without a conversation.
+    pub fn tokenizer(&mut self) -> &mut tokenizer::Scratch {
+        &mut self.tokenizer
+    }
+}
+
 /// A conversation as it comes: JSON text, or values already read.
 #[derive(Debug)]
 pub enum Input<'a> {

@@ -2,43 +2,96 @@
 //! alive while the GIL is released.
 
 use std::borrow::Cow;
+use std::num::NonZero;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use typed_arena::Arena;
 
-use crate::chat::json::{MAX_DEPTH, Object, Value};
+use crate::chat::json::{MAX_DEPTH, Object, Spacing, Value};
 use crate::encoder::Input;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
+use crate::python::error::to_pyerr;
 
 /// Keeps Python strings alive that values borrow from.
 pub(super) type Strings = Arena<PyBackedStr>;
 
+/// Why an object has no value.
+pub(super) enum Refusal {
+    /// It is none of the things that a conversation is made of.
+    Fault(Error),
+    /// Its own code raised, as a lazily loaded mapping's can.
+    Raised(PyErr),
+}
+
+type Read<T> = Result<T, Refusal>;
+
+impl Refusal {
+    fn at(self, key: impl Into<Cow<'static, str>>) -> Self {
+        match self {
+            Self::Fault(error) => Self::Fault(error.at(key)),
+            raised @ Self::Raised(_) => raised,
+        }
+    }
+
+    pub(super) fn at_index(self, index: usize, of: &'static str) -> Self {
+        match self {
+            Self::Fault(error) => Self::Fault(error.at_index(index).at(of)),
+            raised @ Self::Raised(_) => raised,
+        }
+    }
+
+    pub(super) fn into_pyerr(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Fault(error) => to_pyerr(py, &error),
+            Self::Raised(error) => error,
+        }
+    }
+}
+
+impl From<PyErr> for Refusal {
+    fn from(error: PyErr) -> Self {
+        Self::Raised(error)
+    }
+}
+
 /// A conversation: a list of messages, a dict with `messages`, or either as JSON in `str` or `bytes`.
-pub(super) fn input<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Result<Input<'a>> {
+pub(super) fn input<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Read<Input<'a>> {
     if let Some(text) = json(object, strings)? {
         return Ok(Input::Json(text));
     }
-    let is_list = object.cast::<PyDict>().is_err();
-    let value = value(object, strings, 0);
-    Ok(Input::Value(value.map_err(|error| {
-        if is_list { error.at("messages") } else { error }
-    })?))
+    match value(object, strings, 0) {
+        Ok(value) => Ok(Input::Value(value)),
+        Err(refusal) if object.cast::<PyMapping>().is_ok() => Err(refusal),
+        Err(refusal) => Err(refusal.at("messages")),
+    }
 }
 
 /// `tools` as an argument: a list of dicts, or JSON in `str` or `bytes`.
-pub(super) fn tools<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Result<Value<'a>> {
+pub(super) fn tools<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Read<Value<'a>> {
     let read = match json(object, strings) {
-        Ok(Some(text)) => Value::from_json(text),
+        Ok(Some(text)) => Value::from_json(text).map_err(Refusal::Fault),
         Ok(None) => value(object, strings, 0),
-        Err(error) => Err(error),
+        Err(refusal) => Err(refusal),
     };
-    read.map_err(|error| error.at("tools"))
+    read.map_err(|refusal| refusal.at("tools"))
+}
+
+/// A number of threads, which counts from 1.
+pub(super) fn num_threads(wanted: Option<i64>) -> Result<Option<NonZero<usize>>, Error> {
+    let check = |wanted: i64| {
+        let threads = usize::try_from(wanted).ok().and_then(NonZero::new);
+        threads.ok_or_else(|| {
+            let message = format!("expected at least 1, found {wanted}");
+            Error::new(ErrorKind::Option, message).at("num_threads")
+        })
+    };
+    wanted.map(check).transpose()
 }
 
 /// JSON text, if that is what the object is.
-fn json<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Result<Option<&'a [u8]>> {
+fn json<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Read<Option<&'a [u8]>> {
     if let Ok(text) = object.cast::<PyBytes>() {
         return Ok(Some(text.as_bytes()));
     }
@@ -48,7 +101,7 @@ fn json<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Result<Option
     }
 }
 
-fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> Result<Value<'a>> {
+fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> Read<Value<'a>> {
     if depth > MAX_DEPTH {
         return Err(fault(format!(
             "expected at most {MAX_DEPTH} levels of nesting, found more"
@@ -61,7 +114,7 @@ fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> R
         let read =
             |(key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>)| entry(&key, &item, strings, depth);
         return Ok(Value::Object(Object::from_entries(
-            entries.iter().map(read).collect::<Result<_>>()?,
+            entries.iter().map(read).collect::<Read<_>>()?,
         )));
     }
     if let Ok(items) = object.cast::<PyList>() {
@@ -70,35 +123,20 @@ fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> R
     if let Ok(items) = object.cast::<PyTuple>() {
         return list(items.iter(), strings, depth);
     }
-    if object.is_none() {
-        return Ok(Value::Null);
-    }
-    if let Ok(value) = object.cast::<PyBool>() {
-        return Ok(Value::Bool(value.is_true()));
-    }
-    if object.cast::<PyInt>().is_ok() {
-        return match object.extract::<i64>() {
-            Ok(value) => Ok(Value::Int(value)),
-            Err(_) => Ok(Value::BigInt(printed(object)?)),
-        };
-    }
-    if let Ok(value) = object.cast::<PyFloat>() {
-        return Ok(Value::Float(value.value()));
+    if let Some(value) = scalar(object)? {
+        return Ok(value);
     }
     // What pandas reads from Parquet holds numpy arrays and scalars.
-    if let Ok(plain) = object.call_method0("tolist") {
-        return value(&plain, strings, depth + 1);
+    if let Some(method) = object.getattr_opt("tolist")? {
+        return value(&method.call0()?, strings, depth + 1);
     }
     if let Ok(mapping) = object.cast::<PyMapping>() {
-        let items = mapping.items().map_err(|_| unreadable(object))?;
         let read = |pair: Bound<'_, PyAny>| {
-            let (key, item) = pair
-                .extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()
-                .map_err(|_| unreadable(object))?;
+            let (key, item) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
             entry(&key, &item, strings, depth)
         };
         return Ok(Value::Object(Object::from_entries(
-            items.iter().map(read).collect::<Result<_>>()?,
+            mapping.items()?.iter().map(read).collect::<Read<_>>()?,
         )));
     }
     Err(unreadable(object))
@@ -109,41 +147,73 @@ fn entry<'a>(
     item: &Bound<'_, PyAny>,
     strings: &'a Strings,
     depth: usize,
-) -> Result<(Cow<'a, str>, Value<'a>)> {
+) -> Read<(Cow<'a, str>, Value<'a>)> {
     let key = match key.cast::<PyString>() {
         Ok(key) => Cow::Borrowed(string(key, strings)?),
-        Err(_) => Cow::Owned(coerced_key(key, strings)?),
+        Err(_) => Cow::Owned(printed_key(key)?),
     };
     match value(item, strings, depth + 1) {
         Ok(value) => Ok((key, value)),
-        Err(error) => Err(error.at(key.into_owned())),
+        Err(refusal) => Err(refusal.at(key.into_owned())),
     }
 }
 
-/// `json.dumps` prints the keys null, true, false and numbers as strings, and so do the templates.
-fn coerced_key(key: &Bound<'_, PyAny>, strings: &Strings) -> Result<String> {
-    let key_value = value(key, strings, MAX_DEPTH)?;
-    if matches!(key_value, Value::Array(_) | Value::Object(_)) {
-        return Err(unreadable(key));
-    }
+/// `json.dumps` prints the keys None, True, False and numbers as strings, and so do the templates.
+fn printed_key(key: &Bound<'_, PyAny>) -> Read<String> {
+    let Some(value) = scalar(key)? else {
+        let kind = type_name(key);
+        return Err(fault(format!("expected a str as key, found `{kind}`")));
+    };
     let mut text = String::new();
-    key_value.write_json(crate::chat::json::Spacing::Spaced, &mut text);
+    value.write_json(Spacing::Spaced, &mut text);
     Ok(text)
+}
+
+/// None, a bool or a number.
+fn scalar(object: &Bound<'_, PyAny>) -> Read<Option<Value<'static>>> {
+    if object.is_none() {
+        return Ok(Some(Value::Null));
+    }
+    if let Ok(value) = object.cast::<PyBool>() {
+        return Ok(Some(Value::Bool(value.is_true())));
+    }
+    if object.cast::<PyInt>().is_ok() {
+        return match object.extract::<i64>() {
+            Ok(value) => Ok(Some(Value::Int(value))),
+            Err(_) => Ok(Some(Value::BigInt(digits(object)?))),
+        };
+    }
+    if let Ok(value) = object.cast::<PyFloat>() {
+        return Ok(Some(Value::Float(value.value())));
+    }
+    Ok(None)
+}
+
+/// An integer in decimal digits, as long as Python agrees to print it.
+fn digits(integer: &Bound<'_, PyAny>) -> Read<String> {
+    match integer.str() {
+        Ok(text) => Ok(text.to_string()),
+        Err(error) => Err(fault(format!(
+            "expected an integer that Python prints, found one that it does not: {error}"
+        ))),
+    }
 }
 
 fn list<'a, 'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     strings: &'a Strings,
     depth: usize,
-) -> Result<Value<'a>> {
-    let read =
-        |(index, item)| value(&item, strings, depth + 1).map_err(|error| error.at_index(index));
+) -> Read<Value<'a>> {
+    let read = |(index, item)| match value(&item, strings, depth + 1) {
+        Err(Refusal::Fault(error)) => Err(Refusal::Fault(error.at_index(index))),
+        read => read,
+    };
     Ok(Value::Array(
-        items.enumerate().map(read).collect::<Result<_>>()?,
+        items.enumerate().map(read).collect::<Read<_>>()?,
     ))
 }
 
-fn string<'a>(text: &Bound<'_, PyString>, strings: &'a Strings) -> Result<&'a str> {
+fn string<'a>(text: &Bound<'_, PyString>, strings: &'a Strings) -> Read<&'a str> {
     match PyBackedStr::try_from(text.clone()) {
         Ok(text) => Ok(strings.alloc(text)),
         Err(_) => Err(fault(
@@ -152,23 +222,18 @@ fn string<'a>(text: &Bound<'_, PyString>, strings: &'a Strings) -> Result<&'a st
     }
 }
 
-fn printed(object: &Bound<'_, PyAny>) -> Result<String> {
-    object
-        .str()
-        .map(|text| text.to_string())
-        .map_err(|_| unreadable(object))
-}
-
-fn unreadable(object: &Bound<'_, PyAny>) -> Error {
-    let kind = object
-        .get_type()
-        .name()
-        .map_or_else(|_| "an object".to_owned(), |name| name.to_string());
+fn unreadable(object: &Bound<'_, PyAny>) -> Refusal {
+    let kind = type_name(object);
     fault(format!(
         "expected a str, number, bool, None, list or dict, found `{kind}`"
     ))
 }
 
-fn fault(message: impl Into<Cow<'static, str>>) -> Error {
-    Error::new(ErrorKind::Conversation, message)
+fn type_name(object: &Bound<'_, PyAny>) -> String {
+    let name = object.get_type().name();
+    name.map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+}
+
+fn fault(message: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal::Fault(Error::new(ErrorKind::Conversation, message))
 }

@@ -1,6 +1,5 @@
 //! `prepare`: files to files, with a Python callable told of the progress.
 
-use std::num::NonZero;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -9,6 +8,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::chat::templates::RenderOptions;
 use crate::dataset::{self, PrepareOptions, Progress};
 use crate::error::{Error, ErrorKind};
+use crate::python::convert;
 use crate::python::encoder::Encoder;
 use crate::python::error::to_pyerr;
 
@@ -30,7 +30,7 @@ pub(super) fn prepare<'py>(
     add_generation_prompt: bool,
     thinking: bool,
     preserve_thinking: bool,
-    num_threads: Option<NonZero<usize>>,
+    num_threads: Option<i64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let render = RenderOptions {
@@ -38,6 +38,7 @@ pub(super) fn prepare<'py>(
         thinking,
         preserve_thinking,
     };
+    let num_threads = convert::num_threads(num_threads).map_err(|error| to_pyerr(py, &error))?;
     let options = PrepareOptions {
         inputs,
         output,

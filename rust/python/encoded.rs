@@ -1,15 +1,15 @@
 //! Results as Python sees them: numpy arrays that own their memory, and views of them.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray as _, PyArray1, PyArrayMethods as _};
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PySlice, PyTuple};
 
 use crate::encoder::encoded;
 use crate::encoder::encoded::Notices;
+use crate::python::spans::{Spans, position};
 use crate::tokenizer::TokenId;
 
 /// The label of a token that does not train: the default `ignore_index` of PyTorch's cross entropy.
@@ -31,12 +31,42 @@ impl EncodedConversation {
         Self {
             input_ids: ids_array(py, one.input_ids),
             loss_mask: one.loss_mask.into_pyarray(py).unbind(),
-            spans: Spans {
-                all: one.spans.into(),
-                range: spans,
-            },
+            spans: Spans::new(one.spans.into(), spans),
             notices: one.notices,
         }
+    }
+
+    /// The array under a key, which may be any object.
+    fn array<'py>(&self, key: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+        let py = key.py();
+        match key.extract::<&str>().ok()? {
+            "input_ids" => Some(self.input_ids.bind(py).clone().into_any()),
+            "loss_mask" => Some(self.loss_mask.bind(py).clone().into_any()),
+            _ => None,
+        }
+    }
+}
+
+/// A live view, as the abstract classes of mappings give it.
+fn view<'py>(
+    mapping: &Bound<'py, EncodedConversation>,
+    class: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = mapping.py();
+    py.import("collections.abc")?
+        .getattr(class)?
+        .call1((mapping,))
+}
+
+/// Notices as they are pickled.
+fn notice_pair(notices: Notices) -> (u32, u32) {
+    (notices.control_strings, notices.dropped_reasoning)
+}
+
+fn from_notice_pair((control_strings, dropped_reasoning): (u32, u32)) -> Notices {
+    Notices {
+        control_strings,
+        dropped_reasoning,
     }
 }
 
@@ -94,12 +124,9 @@ impl EncodedConversation {
         self.notices.dropped_reasoning
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
-        match key {
-            "input_ids" => Ok(self.input_ids.bind(py).clone().into_any()),
-            "loss_mask" => Ok(self.loss_mask.bind(py).clone().into_any()),
-            _ => Err(PyKeyError::new_err(key.to_owned())),
-        }
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.array(key);
+        array.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 
     fn __len__(&self) -> usize {
@@ -107,45 +134,32 @@ impl EncodedConversation {
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> bool {
-        key.extract::<&str>().is_ok_and(|key| KEYS.contains(&key))
+        self.array(key).is_some()
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.keys(py)?.try_iter()
+        PyTuple::new(py, KEYS)?.try_iter()
     }
 
-    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, KEYS)
+    fn keys<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        view(slf, "KeysView")
     }
 
-    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(
-            py,
-            [
-                self.input_ids.bind(py).as_any(),
-                self.loss_mask.bind(py).as_any(),
-            ],
-        )
+    fn values<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        view(slf, "ValuesView")
     }
 
-    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(
-            py,
-            [
-                (KEYS[0], self.input_ids.bind(py).as_any()),
-                (KEYS[1], self.loss_mask.bind(py).as_any()),
-            ],
-        )
+    fn items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        view(slf, "ItemsView")
     }
 
     #[pyo3(signature = (key, default=None))]
     fn get<'py>(
         &self,
-        py: Python<'py>,
-        key: &str,
+        key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> Option<Bound<'py, PyAny>> {
-        self.__getitem__(py, key).ok().or(default)
+        self.array(key).or(default)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -160,6 +174,33 @@ impl EncodedConversation {
             "EncodedConversation({tokens} tokens, {trained} trained, {} spans)",
             self.spans.__len__()
         ))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let parts = (
+            this.input_ids.bind(py),
+            this.loss_mask.bind(py),
+            this.spans.clone(),
+            notice_pair(this.notices),
+        );
+        let rebuild = slf.get_type().getattr("_rebuild")?;
+        Ok((rebuild, parts.into_pyobject(py)?.into_any()))
+    }
+
+    #[staticmethod]
+    fn _rebuild(
+        input_ids: Py<PyArray1<i32>>,
+        loss_mask: Py<PyArray1<u8>>,
+        spans: &Bound<'_, Spans>,
+        notices: (u32, u32),
+    ) -> Self {
+        Self {
+            input_ids,
+            loss_mask,
+            spans: spans.get().clone(),
+            notices: from_notice_pair(notices),
+        }
     }
 }
 
@@ -235,10 +276,10 @@ impl EncodedBatch {
                 .get_item(&tokens)?
                 .cast_into()?
                 .unbind(),
-            spans: Spans {
-                all: Arc::clone(&self.spans),
-                range: self.span_offsets[index]..self.span_offsets[index + 1],
-            },
+            spans: Spans::new(
+                Arc::clone(&self.spans),
+                self.span_offsets[index]..self.span_offsets[index + 1],
+            ),
             notices: self.notices[index],
         })
     }
@@ -250,98 +291,41 @@ impl EncodedBatch {
             self.notices.len()
         )
     }
-}
 
-#[pyclass(frozen, sequence, module = "fasttok")]
-#[derive(Clone)]
-pub(super) struct Spans {
-    all: Arc<[encoded::Span]>,
-    range: Range<usize>,
-}
-
-#[pymethods]
-impl Spans {
-    fn __len__(&self) -> usize {
-        self.range.len()
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let notices: Vec<(u32, u32)> = this.notices.iter().copied().map(notice_pair).collect();
+        let parts = (
+            this.input_ids.bind(py),
+            this.loss_mask.bind(py),
+            this.offsets.bind(py),
+            &this.token_offsets,
+            Spans::new(Arc::clone(&this.spans), 0..this.spans.len()),
+            &this.span_offsets,
+            notices,
+        );
+        let rebuild = slf.get_type().getattr("_rebuild")?;
+        Ok((rebuild, parts.into_pyobject(py)?.into_any()))
     }
 
-    fn __getitem__(&self, index: isize) -> PyResult<Span> {
-        Ok(Span(
-            self.all[self.range.start + position(index, self.range.len())?],
-        ))
+    #[staticmethod]
+    fn _rebuild(
+        input_ids: Py<PyArray1<i32>>,
+        loss_mask: Py<PyArray1<u8>>,
+        offsets: Py<PyArray1<i64>>,
+        token_offsets: Vec<usize>,
+        spans: &Bound<'_, Spans>,
+        span_offsets: Vec<usize>,
+        notices: Vec<(u32, u32)>,
+    ) -> Self {
+        Self {
+            input_ids,
+            loss_mask,
+            offsets,
+            token_offsets,
+            spans: spans.get().as_slice().into(),
+            span_offsets,
+            notices: notices.into_iter().map(from_notice_pair).collect(),
+        }
     }
-
-    fn __repr__(&self) -> String {
-        let spans: Vec<String> = self.all[self.range.clone()]
-            .iter()
-            .map(|&span| Span(span).__repr__())
-            .collect();
-        format!("Spans([{}])", spans.join(", "))
-    }
-}
-
-#[pyclass(frozen, eq, module = "fasttok")]
-#[derive(PartialEq)]
-pub(super) struct Span(encoded::Span);
-
-#[pymethods]
-impl Span {
-    #[getter]
-    fn role(&self) -> &'static str {
-        self.0.facts.role.as_str()
-    }
-
-    #[getter]
-    fn part(&self) -> &'static str {
-        self.0.facts.part.as_str()
-    }
-
-    #[getter]
-    fn message_index(&self) -> Option<u32> {
-        self.0.facts.message_index
-    }
-
-    #[getter]
-    fn start(&self) -> u32 {
-        self.0.start
-    }
-
-    #[getter]
-    fn end(&self) -> u32 {
-        self.0.end
-    }
-
-    #[getter]
-    fn sampled(&self) -> bool {
-        self.0.facts.sampled
-    }
-
-    fn __repr__(&self) -> String {
-        let message_index = self
-            .message_index()
-            .map_or_else(|| "None".to_owned(), |index| index.to_string());
-        let sampled = if self.sampled() { "True" } else { "False" };
-        format!(
-            "Span(role='{}', part='{}', message_index={message_index}, start={}, end={}, sampled={sampled})",
-            self.role(),
-            self.part(),
-            self.start(),
-            self.end()
-        )
-    }
-}
-
-/// A Python index, which may count from the end.
-fn position(index: isize, len: usize) -> PyResult<usize> {
-    let position = if index < 0 {
-        index.checked_add_unsigned(len)
-    } else {
-        Some(index)
-    };
-    let position = position
-        .and_then(|position| usize::try_from(position).ok())
-        .filter(|&position| position < len);
-    position.ok_or_else(|| {
-        PyIndexError::new_err(format!("index {index} is out of range for length {len}"))
-    })
 }

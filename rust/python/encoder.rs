@@ -1,7 +1,6 @@
 //! The `Encoder` class and `encode_conversation`.
 
 use std::collections::HashMap;
-use std::num::NonZero;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -11,7 +10,7 @@ use crate::chat::templates::{RenderOptions, Template};
 use crate::encoder;
 use crate::encoder::Input;
 use crate::error::Error;
-use crate::python::convert::{self, Strings};
+use crate::python::convert::{self, Refusal, Strings};
 use crate::python::encoded::{EncodedBatch, EncodedConversation};
 use crate::python::error::to_pyerr;
 use crate::python::tokenizer::Tokenizer;
@@ -57,16 +56,16 @@ impl Encoder {
         + Send,
     ) -> PyResult<T> {
         let py = messages.py();
-        let raise = |error: Error| to_pyerr(py, &error);
+        let refuse = |refusal: Refusal| refusal.into_pyerr(py);
         let strings = Strings::new();
-        let input = convert::input(messages, &strings).map_err(raise)?;
+        let input = convert::input(messages, &strings).map_err(refuse)?;
         let tools = tools
             .map(|tools| convert::tools(tools, &strings))
             .transpose()
-            .map_err(raise)?;
+            .map_err(refuse)?;
         let core = &*self.core;
         py.detach(|| work(core, &input, tools.as_ref()))
-            .map_err(raise)
+            .map_err(|error| to_pyerr(py, &error))
     }
 }
 
@@ -75,8 +74,10 @@ impl Encoder {
     #[new]
     #[pyo3(signature = (model="kimi-k2.5", *, template=None))]
     fn new(py: Python<'_>, model: &str, template: Option<&str>) -> PyResult<Self> {
-        let load =
-            || encoder::Encoder::from_model(model, template.map(Template::from_name).transpose()?);
+        let load = || {
+            let template = template.map(Template::from_name).transpose();
+            encoder::Encoder::from_model(model, template.map_err(|error| error.at("template"))?)
+        };
         let core = py.detach(load).map_err(|error| to_pyerr(py, &error))?;
         Ok(Self {
             core: Arc::new(core),
@@ -96,8 +97,8 @@ impl Encoder {
     }
 
     #[getter]
-    fn tokenizer(&self) -> Tokenizer {
-        Tokenizer::new(Arc::clone(&self.core))
+    fn tokenizer(slf: &Bound<'_, Self>) -> Tokenizer {
+        Tokenizer::new(slf.clone().unbind())
     }
 
     #[pyo3(signature = (messages, *, tools=None, add_generation_prompt=false, thinking=true, preserve_thinking=false))]
@@ -129,9 +130,11 @@ impl Encoder {
         add_generation_prompt: bool,
         thinking: bool,
         preserve_thinking: bool,
-        num_threads: Option<NonZero<usize>>,
+        num_threads: Option<i64>,
     ) -> PyResult<EncodedBatch> {
         let py = conversations.py();
+        let num_threads =
+            convert::num_threads(num_threads).map_err(|error| to_pyerr(py, &error))?;
         let options = RenderOptions {
             add_generation_prompt,
             thinking,
@@ -141,7 +144,7 @@ impl Encoder {
         let strings = Strings::new();
         let read = |(index, item)| {
             convert::input(item, &strings)
-                .map_err(|error| to_pyerr(py, &error.at_index(index).at("conversations")))
+                .map_err(|refusal: Refusal| refusal.at_index(index, "conversations").into_pyerr(py))
         };
         let inputs: Vec<Input<'_>> = items
             .iter()

@@ -9,6 +9,7 @@ mod dataset;
 mod encoded;
 mod encoder;
 mod error;
+mod spans;
 mod tokenizer;
 
 use pyo3::prelude::*;
@@ -19,18 +20,24 @@ mod _core {
     #[pymodule_export]
     use super::dataset::prepare;
     #[pymodule_export]
-    use super::encoded::{EncodedBatch, EncodedConversation, Span, Spans};
+    use super::encoded::{EncodedBatch, EncodedConversation};
     #[pymodule_export]
     use super::encoder::{Encoder, encode_conversation};
     #[pymodule_export]
     use super::error::FasttokError;
     #[pymodule_export]
+    use super::spans::{Span, Spans};
+    #[pymodule_export]
     use super::tokenizer::Tokenizer;
 
     use pyo3::prelude::*;
 
+    use crate::dataset;
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("RECORDS_FILE", dataset::RECORDS_FILE)?;
+        module.add("REJECTED_FILE", dataset::REJECTED_FILE)
     }
 }

@@ -15,6 +15,7 @@ pub mod special_tokens;
 pub mod tiktoken;
 pub mod vocab;
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use bpe::Merger;
@@ -22,7 +23,7 @@ use piece_cache::PieceCache;
 use special_tokens::{SPECIAL_TOKENS_LEN, SpecialTokens};
 use vocab::{Vocab, fault, hash};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The integer that stands for a token.
 pub type TokenId = u32;
@@ -200,12 +201,17 @@ impl Tokenizer {
         let mut bytes = Vec::with_capacity(ids.len() * 4);
         for (index, &id) in ids.iter().enumerate() {
             let Some(token) = self.token_bytes(id) else {
-                let message = format!("expected an id below {}, found {id}", self.len());
-                return Err(fault(message).at_index(index).at("ids"));
+                return Err(self.not_an_id(id).at_index(index).at("ids"));
             };
             bytes.extend_from_slice(token);
         }
         Ok(bytes)
+    }
+
+    /// The error for a number that is no id of this tokenizer.
+    pub fn not_an_id(&self, found: impl Display) -> Error {
+        let last = self.len() - 1;
+        fault(format!("expected an id from 0 to {last}, found {found}"))
     }
 
     /// The text that ids stand for. Bytes that are not UTF-8, such as half a character, become U+FFFD.
@@ -233,7 +239,7 @@ mod tests {
         let error = tokenizer.decode_bytes(&[1, 163_840]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "ids[1]: expected an id below 163840, found 163840"
+            "ids[1]: expected an id from 0 to 163839, found 163840"
         );
         assert_eq!(tokenizer.decode(&[163_586, 3900]).unwrap(), "<|im_end|>You");
     }

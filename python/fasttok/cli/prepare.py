@@ -10,13 +10,11 @@ from typing import Annotated, NoReturn
 import typer
 
 import fasttok
+from fasttok._core import RECORDS_FILE, REJECTED_FILE
 from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
-from fasttok.cli.summary import RECORDS_FILE, REJECTED_FILE, adds_up, failed_records, print_summary
-
-# More than any machine has, and few enough for any machine to start.
-MOST_THREADS = 1024
+from fasttok.cli.summary import adds_up, failed_records, print_summary
 
 
 def prepare(
@@ -32,7 +30,7 @@ def prepare(
         str | None, typer.Option(metavar="NAME", help="The chat template, if not the one that the model's name says.")
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, max=MOST_THREADS, metavar="N", help="Threads that encode; by default all.")
+        int | None, typer.Option(min=1, metavar="N", help="Threads that encode; by default all, at most 256.")
     ] = None,
     thinking: Annotated[
         bool, typer.Option("--thinking/--no-thinking", help="Show the assistant's reasoning, or leave all of it out.")

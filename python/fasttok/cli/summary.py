@@ -6,11 +6,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from fasttok._core import RECORDS_FILE, REJECTED_FILE
 from fasttok.cli.output import visible, write
 from fasttok.types import PrepareSummary
-
-RECORDS_FILE = "tokenized_data.jsonl"
-REJECTED_FILE = "rejected.jsonl"
 
 REASONS = {
     "conversation": "not a conversation that the template can render",

@@ -24,12 +24,12 @@ pub fn declaration(tools: &[Value<'_>]) -> Result<String> {
             unprintable: None,
         })) => Ok(text),
         Ok(Some(Namespace {
-            unprintable: Some(kind),
+            unprintable: Some((index, kind)),
             ..
         })) => {
             let message =
                 format!("expected a scalar where the tool declaration prints one, found {kind}");
-            Err(Error::new(ErrorKind::Conversation, message))
+            Err(Error::new(ErrorKind::Conversation, message).at_index(index))
         }
         Ok(None) | Err(Inexpressible) => {
             let mut text = String::new();
@@ -75,8 +75,8 @@ mod tests {
     fn a_list_for_a_scalar_is_an_error_unless_the_whole_becomes_json_anyway() {
         let error = declared(r#"{"properties": {"a": {"enum": [[1]]}}}"#).unwrap_err();
         assert_eq!(
-            error.message(),
-            "expected a scalar where the tool declaration prints one, found a list"
+            error.to_string(),
+            "[0]: expected a scalar where the tool declaration prints one, found a list"
         );
         assert!(is_json(
             r#"{"properties": {"a": {"enum": [[1]]}, "b": {"oneOf": []}}}"#

@@ -13,8 +13,8 @@ use crate::chat::tool_declaration::{Inexpressible, Outcome};
 /// What [`namespace`] prints.
 pub(super) struct Namespace {
     pub text: String,
-    /// The kind of a value for which the reference prints Python's own notation, if there is one.
-    pub unprintable: Option<&'static str>,
+    /// The first tool with a value for which the reference prints Python's own notation, and the kind of that value.
+    pub unprintable: Option<(usize, &'static str)>,
 }
 
 /// None if no tool is a function, which the reference treats like a failure.
@@ -24,8 +24,9 @@ pub(super) fn namespace(tools: &[Value<'_>]) -> Outcome<Option<Namespace>> {
         level: 0,
         unprintable: &unprintable,
     };
+    let mut first_unprintable = None;
     let mut functions = Vec::new();
-    for tool in tools {
+    for (index, tool) in tools.iter().enumerate() {
         let tool = tool.as_object().ok_or(Inexpressible)?;
         if tool.get("type").and_then(Value::as_str) != Some("function") {
             continue;
@@ -33,6 +34,8 @@ pub(super) fn namespace(tools: &[Value<'_>]) -> Outcome<Option<Namespace>> {
         if let Some(function) = tool.get("function").filter(|function| function.is_truthy()) {
             let function = function.as_object().ok_or(Inexpressible)?;
             functions.push(function_text(function, printer)?);
+            let unprintable = unprintable.take().map(|kind| (index, kind));
+            first_unprintable = first_unprintable.or(unprintable);
         }
     }
     if functions.is_empty() {
@@ -42,7 +45,7 @@ pub(super) fn namespace(tools: &[Value<'_>]) -> Outcome<Option<Namespace>> {
     let text = format!("# Tools\n\n## functions\nnamespace functions {{\n{functions}\n}}\n");
     Ok(Some(Namespace {
         text,
-        unprintable: unprintable.get(),
+        unprintable: first_unprintable,
     }))
 }
 
