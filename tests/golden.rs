@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use fasttok::chat::conversation::Conversation;
 use fasttok::chat::json::{Object, Value};
 use fasttok::chat::mask;
+use fasttok::chat::templates::{ResponseFormat, ThinkingEffort, ToolChoice};
 use fasttok::{Encoder, Error, RenderOptions, Template, TokenId};
 
 fn golden(name: &str) -> PathBuf {
@@ -48,8 +49,8 @@ fn ids(value: &Value<'_>) -> Vec<TokenId> {
     value.as_array().unwrap().iter().map(int).collect()
 }
 
-/// None if a switch holds something else than a boolean, which the Rust types cannot express.
-fn options(case: &Object<'_>) -> Option<RenderOptions> {
+/// None if a switch that takes a boolean holds something else, which the Rust types cannot express.
+fn options<'v>(case: &'v Object<'_>) -> Option<RenderOptions<'v>> {
     let mut options = RenderOptions::default();
     for (key, value) in case
         .get("options")
@@ -57,13 +58,31 @@ fn options(case: &Object<'_>) -> Option<RenderOptions> {
         .into_iter()
         .flat_map(Object::iter)
     {
-        let Value::Bool(value) = value else {
-            return None;
-        };
-        match key {
-            "add_generation_prompt" => options.add_generation_prompt = *value,
-            "thinking" => options.thinking = *value,
-            "preserve_thinking" => options.preserve_thinking = *value,
+        match (key, value) {
+            ("add_generation_prompt", Value::Bool(value)) => options.add_generation_prompt = *value,
+            ("thinking", Value::Bool(value)) => options.thinking = *value,
+            ("preserve_thinking", Value::Bool(value)) => options.preserve_thinking = *value,
+            ("add_generation_prompt" | "thinking" | "preserve_thinking", _) => return None,
+            ("thinking_effort", Value::Null) => options.thinking_effort = ThinkingEffort::Unstated,
+            ("thinking_effort", effort) => {
+                options.thinking_effort = match effort.as_str().unwrap() {
+                    "low" => ThinkingEffort::Low,
+                    "high" => ThinkingEffort::High,
+                    "max" => ThinkingEffort::Max,
+                    other => panic!("unknown effort {other}"),
+                }
+            }
+            ("tool_choice", choice) => {
+                options.tool_choice = match choice.as_str().unwrap() {
+                    "auto" => ToolChoice::Auto,
+                    "required" => ToolChoice::Required,
+                    "none" => ToolChoice::None,
+                    other => panic!("unknown choice {other}"),
+                }
+            }
+            ("response_format", format) => {
+                options.response_format = ResponseFormat::from_value(format).unwrap();
+            }
             _ => panic!("unknown option {key}"),
         }
     }
@@ -76,7 +95,11 @@ struct Outcome {
     assistant_mask: Vec<u8>,
 }
 
-fn encode(encoder: &Encoder, case: &Object<'_>, options: RenderOptions) -> Result<Outcome, Error> {
+fn encode(
+    encoder: &Encoder,
+    case: &Object<'_>,
+    options: RenderOptions<'_>,
+) -> Result<Outcome, Error> {
     let conversation = Conversation::from_value(case.get("messages").unwrap(), case.get("tools"))?;
     let one = encoder.encode_conversation(&conversation, options)?;
     assert_eq!(one.loss_mask.len(), one.input_ids.len());
@@ -91,89 +114,106 @@ fn encode(encoder: &Encoder, case: &Object<'_>, options: RenderOptions) -> Resul
     })
 }
 
-/// Panics with the name of the case if anything differs from what the reference yields.
-fn check(encoder: &Encoder, name: &str, case: &Object<'_>) {
+/// What differs from what the reference yields.
+fn difference(encoder: &Encoder, case: &Object<'_>) -> Option<String> {
+    let differs = |what: &str, expected: &str, found: &str| {
+        (expected != found).then(|| format!("{what}: expected {expected}, found {found}"))
+    };
     let Some(options) = options(case) else {
-        assert!(name.contains("kw-thinking"), "{name}");
-        return;
+        let name = case.get("case").and_then(Value::as_str).unwrap();
+        return (!name.starts_with("kw thinking")).then(|| "unreadable options".to_owned());
     };
     let outcome = encode(encoder, case, options);
     if let Some(expected) = case.get("fasttok_error").and_then(Value::as_str) {
-        assert_eq!(
-            outcome.err().map(|error| error.to_string()).as_deref(),
-            Some(expected),
-            "{name}"
-        );
-        return;
+        let found = outcome.err().map(|error| error.to_string());
+        return differs("error", expected, found.as_deref().unwrap_or("none"));
     }
-    assert!(
-        case.get("error").is_none(),
-        "{name}: the reference raises, and the file does not say what fasttok does"
-    );
-    let outcome = outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let expected_text = case
-        .get("fasttok_text")
-        .or(case.get("text"))
-        .and_then(Value::as_str)
-        .unwrap();
-    assert_eq!(outcome.text, expected_text, "{name}");
+    if let Some(error) = case.get("error").and_then(Value::as_str) {
+        let found = outcome.err().map(|error| error.to_string());
+        return Some(format!(
+            "add fasttok_error: the reference raises {error}, fasttok {found:?}"
+        ));
+    }
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => return Some(error.to_string()),
+    };
+    let expected_text = case.get("fasttok_text").or(case.get("text"));
+    let expected_text = expected_text.and_then(Value::as_str).unwrap();
+    if let Some(difference) = differs("text", expected_text, &outcome.text) {
+        return Some(difference);
+    }
     if case.get("fasttok_text").is_some() {
-        return;
+        return None;
     }
-    assert_eq!(
-        outcome.input_ids,
-        ids(case.get("input_ids").unwrap()),
-        "{name}"
-    );
-    if let Some(expected) = case.get("assistant_mask") {
+    let list = |ids: &[TokenId]| format!("{ids:?}");
+    let expected = ids(case.get("input_ids").unwrap());
+    let difference = differs("ids", &list(&expected), &list(&outcome.input_ids));
+    difference.or_else(|| {
+        let expected = ids(case.get("assistant_mask")?);
         let mask: Vec<TokenId> = outcome
             .assistant_mask
             .into_iter()
             .map(TokenId::from)
             .collect();
-        assert_eq!(mask, ids(expected), "{name}");
-    }
+        differs("mask", &list(&expected), &list(&mask))
+    })
+}
+
+fn assert_none(differences: &[String]) {
+    assert!(
+        differences.is_empty(),
+        "{} cases differ:\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}
+
+/// The folders of `tests/golden/`, each named after a template.
+fn folders() -> Vec<String> {
+    let entries = fs::read_dir(golden("")).unwrap().map(Result::unwrap);
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    folders
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect()
 }
 
 #[test]
 fn grammar() {
-    for (model, encoder) in encoders() {
-        let mut files: Vec<PathBuf> = fs::read_dir(golden(model))
-            .unwrap()
-            .map(|file| file.unwrap().path())
-            .collect();
-        files.sort();
-        assert!(files.len() > 40, "{model}");
-        for file in &files {
-            let text = fs::read(file).unwrap();
+    let mut differences = Vec::new();
+    let mut count = 0;
+    for model in folders() {
+        let encoder = Encoder::from_model(&model, None).unwrap();
+        for file in fs::read_dir(golden(&model)).unwrap() {
+            let file = file.unwrap().path();
+            let text = fs::read(&file).unwrap();
             let case = Value::from_json(&text).unwrap();
-            check(
-                &encoder,
-                &file.display().to_string(),
-                case.as_object().unwrap(),
-            );
+            let difference = difference(&encoder, case.as_object().unwrap());
+            differences.extend(difference.map(|text| format!("{}: {text}", file.display())));
+            count += 1;
         }
     }
+    assert_none(&differences);
+    assert_eq!(count, 303);
 }
 
 #[test]
 fn fuzz() {
     let encoders = encoders();
     let text = gunzip("fuzz.jsonl.gz");
-    let mut count = 0;
+    let mut differences = Vec::new();
     for line in text.lines() {
         let record = Value::from_json(line.as_bytes()).unwrap();
         let case = record.as_object().unwrap();
-        let string = |key| case.get(key).and_then(Value::as_str).unwrap().to_owned();
-        let model = string("model").to_lowercase();
-        check(
-            &encoders[model.as_str()],
-            &format!("{model} {}", string("case")),
-            case,
+        let string = |key| case.get(key).and_then(Value::as_str).unwrap();
+        let template = Template::from_name(string("model")).unwrap();
+        let difference = difference(&encoders[template.name()], case);
+        differences.extend(
+            difference.map(|text| format!("{} {}: {text}", template.name(), string("case"))),
         );
-        count += 1;
     }
-    assert_eq!(count, 500);
+    assert_none(&differences);
+    assert_eq!(text.lines().count(), 1500);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn stand_ins() -> Vec<char> {
 fn tokenizer_json() -> Value {
     let stand_ins = stand_ins();
     let vocab = Vocab::embedded().unwrap();
-    let special_tokens = SpecialTokens::kimi_k25().unwrap();
+    let special_tokens = SpecialTokens::of_models("kimi-k2.5").unwrap();
     let first_special = vocab.len() as TokenId;
     let tokens: Map<String, Value> = (0..first_special)
         .map(|id| {

@@ -1,8 +1,8 @@
 //! A conversation, read from JSON in OpenAI's spelling.
 //!
-//! Reading checks everything that a template relies on, so rendering cannot fail on a message. What the reference
-//! would lose or garble without a word (a dict as content, a bare string among content parts, arguments that are a
-//! list) is an error here; a null is absent, at every level.
+//! Reading checks the types; what only one template cannot render is that template's error. What the references would
+//! lose or garble without a word (a dict as content, a bare string among content parts, arguments that are a list) is an
+//! error here; a null is absent, at every level.
 
 use crate::chat::json::{Object, Value};
 use crate::error::{Error, ErrorKind, Result};
@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Messages, and the tools declared to the model. Borrows from the [`Value`]s it was read from.
 #[derive(Clone, Debug)]
 pub struct Conversation<'v> {
-    /// At least one message.
+    /// What was said, in order.
     pub messages: Vec<Message<'v>>,
     /// Tool declarations as the caller gave them; empty if there are none.
     pub tools: &'v [Value<'v>],
@@ -31,6 +31,12 @@ pub struct Message<'v> {
     pub tool_calls: Vec<ToolCall<'v>>,
     /// The call that a tool message answers.
     pub tool_call_id: Option<&'v str>,
+    /// K3 only: the id of a tool message under its other name.
+    pub id: Option<&'v str>,
+    /// K3 only: the tool that a tool message answers for.
+    pub tool: Option<&'v str>,
+    /// K3 only: tools that a system message adds. Empty if there are none.
+    pub tools: &'v [Value<'v>],
 }
 
 /// The reasoning of a message under each of its spellings.
@@ -44,6 +50,17 @@ pub struct Reasoning<'v> {
     pub thinking: Option<&'v str>,
 }
 
+impl Reasoning<'_> {
+    /// Whether there is any, under whatever key.
+    #[must_use]
+    pub fn is_given(self) -> bool {
+        let keys = [self.reasoning_content, self.reasoning, self.thinking];
+        keys.into_iter()
+            .flatten()
+            .any(|reasoning| !reasoning.is_empty())
+    }
+}
+
 /// The content of a message.
 #[derive(Clone, Debug)]
 pub enum Content<'v> {
@@ -53,22 +70,35 @@ pub enum Content<'v> {
     Parts(Vec<ContentPart<'v>>),
 }
 
-/// One part of a content list.
+/// One part of a content list. Which parts are media is the template's rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentPart<'v> {
-    /// Text.
-    Text(&'v str),
-    /// An image, wherever it comes from: the prompt holds a placeholder.
+pub struct ContentPart<'v> {
+    /// By its `type`.
+    pub kind: PartKind,
+    /// Whether it has a key `image` or `image_url`.
+    pub has_image_key: bool,
+    /// Its text, if it has one.
+    pub text: Option<&'v str>,
+}
+
+/// The `type` of a content part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// `image`
     Image,
-    /// A video, likewise.
+    /// `image_url`
+    ImageUrl,
+    /// `video` or `video_url`
     Video,
+    /// `text`, any other, or none.
+    Other,
 }
 
 /// One call of a tool.
 #[derive(Clone, Debug)]
 pub struct ToolCall<'v> {
-    /// `functions.<name>:<n>` from a Kimi model; empty if there is none.
-    pub id: &'v str,
+    /// `functions.<name>:<n>` from a Kimi model.
+    pub id: Option<&'v str>,
     /// The name of the function, if it is given.
     pub name: Option<&'v str>,
     /// What it is called with.
@@ -76,12 +106,14 @@ pub struct ToolCall<'v> {
 }
 
 /// The arguments of a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Arguments<'v> {
     /// A string, rendered byte for byte.
     Text(&'v str),
     /// An object, rendered as `json.dumps` prints it.
     Object(&'v Value<'v>),
+    /// There are none: an error in all templates but K3's.
+    Absent,
 }
 
 impl<'v> Conversation<'v> {
@@ -105,9 +137,6 @@ impl<'v> Conversation<'v> {
                 ));
             }
         };
-        if messages.is_empty() {
-            return Err(fault("expected at least one message, found an empty list").at("messages"));
-        }
         let read = |(index, message)| {
             Message::from_value(message)
                 .map_err(|error: Error| error.at_index(index).at("messages"))
@@ -117,22 +146,27 @@ impl<'v> Conversation<'v> {
             .enumerate()
             .map(read)
             .collect::<Result<_>>()?;
-        let tools = match tools
+        let tools = tools
             .filter(|tools| !matches!(tools, Value::Null))
-            .or(own_tools)
-        {
-            None => &[],
-            Some(Value::Array(tools)) => tools.as_slice(),
-            Some(other) => return Err(expected("a list of tools", other).at("tools")),
-        };
-        if let Some((index, other)) = tools
-            .iter()
-            .enumerate()
-            .find(|(_, tool)| tool.as_object().is_none())
-        {
-            return Err(expected("an object", other).at_index(index).at("tools"));
-        }
+            .or(own_tools);
+        let tools = tool_list(tools)?;
         Ok(Self { messages, tools })
+    }
+}
+
+fn tool_list<'v>(tools: Option<&'v Value<'v>>) -> Result<&'v [Value<'v>]> {
+    let tools = match tools {
+        None => &[],
+        Some(Value::Array(tools)) => tools.as_slice(),
+        Some(other) => return Err(expected("a list of tools", other).at("tools")),
+    };
+    let is_object = |tool: &Value<'_>| tool.as_object().is_some();
+    match tools.iter().position(|tool| !is_object(tool)) {
+        None => Ok(tools),
+        Some(index) => {
+            let error = expected("an object", &tools[index]);
+            Err(error.at_index(index).at("tools"))
+        }
     }
 }
 
@@ -181,6 +215,21 @@ impl<'v> Message<'v> {
             reasoning,
             tool_calls,
             tool_call_id: string(message, "tool_call_id")?,
+            id: if role == "tool" {
+                string(message, "id")?
+            } else {
+                None
+            },
+            tool: if role == "tool" {
+                string(message, "tool")?
+            } else {
+                None
+            },
+            tools: if role == "system" {
+                tool_list(message.get("tools"))?
+            } else {
+                &[]
+            },
         })
     }
 
@@ -196,18 +245,29 @@ impl<'v> ContentPart<'v> {
         let part = value
             .as_object()
             .ok_or_else(|| expected("an object such as {\"type\": \"text\", …}", value))?;
-        match string(part, "type")? {
-            Some("image" | "image_url") => Ok(Self::Image),
-            Some("video" | "video_url") => Ok(Self::Video),
-            declared => match string(part, "text")? {
-                Some(text) => Ok(Self::Text(text)),
-                // A part such as {"image": …}, known by its key alone, renders nothing from K2.5 on.
-                None if declared.is_none() => Ok(Self::Text("")),
-                None => Err(fault(
-                    "expected `text`, or a `type` of image, image_url, video or video_url",
-                )),
-            },
+        let declared = string(part, "type")?;
+        let kind = match declared {
+            Some("image") => PartKind::Image,
+            Some("image_url") => PartKind::ImageUrl,
+            Some("video" | "video_url") => PartKind::Video,
+            _ => PartKind::Other,
+        };
+        let has_image_key = part.get("image").or(part.get("image_url")).is_some();
+        // Media may carry anything under the name of text.
+        let text = match kind {
+            PartKind::Other => string(part, "text")?,
+            _ => part.get("text").and_then(Value::as_str),
+        };
+        if kind == PartKind::Other && declared.is_some() && text.is_none() && !has_image_key {
+            return Err(fault(
+                "expected `text`, or a `type` of image, image_url, video or video_url",
+            ));
         }
+        Ok(Self {
+            kind,
+            has_image_key,
+            text,
+        })
     }
 }
 
@@ -224,15 +284,15 @@ impl<'v> ToolCall<'v> {
         let arguments = match function.raw("arguments") {
             Some(Value::String(text)) => Arguments::Text(text),
             Some(object @ Value::Object(_)) => Arguments::Object(object),
+            None | Some(Value::Null) => Arguments::Absent,
             Some(other) => {
                 return Err(expected("a string or an object", other)
                     .at("arguments")
                     .at("function"));
             }
-            None => return Err(fault("missing").at("arguments").at("function")),
         };
         Ok(Self {
-            id: string(call, "id")?.unwrap_or(""),
+            id: string(call, "id")?,
             name: string(function, "name").map_err(|error| error.at("function"))?,
             arguments,
         })

@@ -52,21 +52,21 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Part {
-    /// The tokens that open a message: role token, label, `<|im_middle|>`.
+    /// What opens a message: role token, label, `<|im_middle|>`; in K3 the opening tag.
     Header,
-    /// `<think>`
+    /// `<think>`; in K3 the tag that opens the think channel.
     ThinkOpen,
     /// Reasoning.
     Think,
-    /// `</think>`
+    /// `</think>`; in K3 the tag that closes the think channel.
     ThinkClose,
-    /// Content, of any role.
+    /// Content, of any role; in K3 with the tags around it and the closing tag of the message.
     Text,
     /// The tokens that frame tool calls and their fields.
     ToolCallMarker,
-    /// What names the call: in the K2 family its id.
+    /// What names the call: in the K2 family its id, in K3 the name of the function.
     ToolName,
-    /// The arguments of a call.
+    /// The arguments of a call; in K3 without the tags around each.
     ToolArguments,
     /// An image or a video placeholder.
     Media,
@@ -167,6 +167,16 @@ control_tokens! {
     MediaPad = "<|media_pad|>",
     /// Closes a media placeholder.
     MediaEnd = "<|media_end|>",
+    /// Opens a media placeholder of Kimi-VL.
+    MediaStart = "<|media_start|>",
+    /// Opens a tag of K3.
+    Open = "<|open|>",
+    /// Opens a closing tag of K3.
+    Close = "<|close|>",
+    /// Ends a tag of K3.
+    Sep = "<|sep|>",
+    /// Ends a message of K3.
+    EndOfMsg = "<|end_of_msg|>",
 }
 
 /// What a template knows of the text it writes.
@@ -180,6 +190,8 @@ pub struct Facts {
     pub part: Part,
     /// Whether the model produced it when the turn was sampled: false for what the prompt supplied.
     pub sampled: bool,
+    /// Whether the generation prompt supplies it, after the header.
+    pub prefilled: bool,
 }
 
 /// A stretch of a rendered conversation with one set of facts.
@@ -187,6 +199,8 @@ pub struct Facts {
 pub struct Segment {
     /// What is known of it.
     pub facts: Facts,
+    /// Which run it belongs to; a token is a run of its own.
+    pub run: u32,
     /// What it holds.
     pub body: Body,
 }
@@ -205,6 +219,7 @@ pub enum Body {
 pub struct Segments {
     text: String,
     list: Vec<Segment>,
+    run: u32,
 }
 
 impl Segments {
@@ -212,6 +227,7 @@ impl Segments {
     pub fn clear(&mut self) {
         self.text.clear();
         self.list.clear();
+        self.run = 0;
     }
 
     /// Appends text. It joins the run of the text before it, and its segment if the facts are the same.
@@ -230,21 +246,31 @@ impl Segments {
         match self.list.last_mut() {
             Some(Segment {
                 facts: last,
+                run,
                 body: Body::Text(range),
-            }) if *last == facts => range.end = end,
+            }) if *last == facts && *run == self.run => range.end = end,
             _ => self.list.push(Segment {
                 facts,
+                run: self.run,
                 body: Body::Text(start..end),
             }),
         }
     }
 
+    /// Ends the run: the next text is encoded on its own.
+    pub fn end_run(&mut self) {
+        self.run += 1;
+    }
+
     /// Appends a special token, which ends the run of text before it.
     pub fn push_token(&mut self, facts: Facts, token: ControlToken) {
+        self.end_run();
         self.list.push(Segment {
             facts,
+            run: self.run,
             body: Body::Token(token),
         });
+        self.end_run();
     }
 
     /// The segments in order.

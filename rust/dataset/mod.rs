@@ -52,7 +52,7 @@ pub struct PrepareOptions {
     /// The folder for the records.
     pub output: PathBuf,
     /// The switches of the template.
-    pub render: RenderOptions,
+    pub render: RenderOptions<'static>,
     /// Threads that encode; all that the machine offers if None.
     pub num_threads: Option<NonZero<usize>>,
 }
@@ -310,7 +310,7 @@ fn encode_line(
 /// One record of the input to one line of the output.
 fn encode_record(
     encoder: &Encoder,
-    render: RenderOptions,
+    render: RenderOptions<'_>,
     text: &[u8],
     scratch: &mut Scratch,
 ) -> Result<(Vec<u8>, EncodedConversation)> {

@@ -16,8 +16,8 @@ use encoded::{EncodedBatch, EncodedConversation, Notices};
 use crate::chat::conversation::Conversation;
 use crate::chat::json::Value;
 use crate::chat::mask;
-use crate::chat::segment::{Body, ControlToken, Segment, Segments};
-use crate::chat::templates::{RenderOptions, Template};
+use crate::chat::segment::{Body, ControlToken, Segments};
+use crate::chat::templates::{ControlStrings, RenderOptions, Template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenizer::{self, TokenId, Tokenizer};
 
@@ -25,8 +25,8 @@ use crate::tokenizer::{self, TokenId, Tokenizer};
 pub struct Encoder {
     tokenizer: Tokenizer,
     template: Template,
-    /// By the discriminant of a [`ControlToken`].
-    control_ids: Vec<TokenId>,
+    /// By the discriminant of a [`ControlToken`]; None for one that the template does not emit.
+    control_ids: Vec<Option<TokenId>>,
     /// Scratch that no thread is using: piece caches stay warm from call to call.
     idle: Mutex<Vec<Scratch>>,
 }
@@ -71,17 +71,18 @@ impl Encoder {
     /// # Errors
     /// [`ErrorKind::Vocab`] if the tokenizer lacks a special token that templates emit.
     pub fn new(tokenizer: Tokenizer, template: Template) -> Result<Self> {
-        let id = |token: &ControlToken| {
+        let mut control_ids = vec![None; ControlToken::ALL.len()];
+        for &token in template.control_tokens() {
             let name = token.as_str();
-            let missing = || {
-                Error::new(
-                    ErrorKind::Vocab,
-                    format!("expected a special token `{name}`, found none"),
-                )
-            };
-            tokenizer.special_tokens().id(name).ok_or_else(missing)
-        };
-        let control_ids = ControlToken::ALL.iter().map(id).collect::<Result<_>>()?;
+            let id = tokenizer.special_tokens().id(name);
+            if id.is_none() {
+                let template = template.name();
+                let message =
+                    format!("expected the special token `{name}` of {template}, found none");
+                return Err(Error::new(ErrorKind::Vocab, message));
+            }
+            control_ids[token as usize] = id;
+        }
         Ok(Self {
             tokenizer,
             template,
@@ -109,7 +110,7 @@ impl Encoder {
     pub fn render(
         &self,
         conversation: &Conversation<'_>,
-        options: RenderOptions,
+        options: RenderOptions<'_>,
     ) -> Result<String> {
         let mut scratch = self.checkout();
         scratch.segments.clear();
@@ -127,7 +128,7 @@ impl Encoder {
     pub fn encode_conversation(
         &self,
         conversation: &Conversation<'_>,
-        options: RenderOptions,
+        options: RenderOptions<'_>,
     ) -> Result<EncodedConversation> {
         let mut out = EncodedConversation::default();
         self.encode_conversation_into(conversation, options, &mut self.checkout(), &mut out)?;
@@ -141,7 +142,7 @@ impl Encoder {
     pub fn encode_conversation_into(
         &self,
         conversation: &Conversation<'_>,
-        options: RenderOptions,
+        options: RenderOptions<'_>,
         scratch: &mut Scratch,
         out: &mut EncodedConversation,
     ) -> Result<()> {
@@ -155,22 +156,29 @@ impl Encoder {
         out.input_ids.reserve(segments.text_len() / 3);
 
         let mut control_strings = 0;
-        for run in segments
-            .as_slice()
-            .chunk_by(|a, b| is_text(a) && is_text(b))
-        {
+        for run in segments.as_slice().chunk_by(|a, b| a.run == b.run) {
             let first = out.input_ids.len();
             match (&run[0].body, &run[run.len() - 1].body) {
                 (Body::Text(start), Body::Text(end)) => {
                     let text = segments.text(start.start..end.end);
                     let ids = &mut out.input_ids;
-                    control_strings +=
-                        self.tokenizer
-                            .encode_as_served_into(text, tokenizer_scratch, ids);
+                    match self.template.control_strings() {
+                        ControlStrings::BecomeTokens => {
+                            control_strings +=
+                                self.tokenizer
+                                    .encode_as_served_into(text, tokenizer_scratch, ids);
+                        }
+                        ControlStrings::StayText => {
+                            self.tokenizer
+                                .encode_ordinary_into(text, tokenizer_scratch, ids);
+                        }
+                    }
                     align::push_run(&self.tokenizer, run, &out.input_ids, first, &mut out.spans);
                 }
                 (Body::Token(token), _) | (_, Body::Token(token)) => {
-                    out.input_ids.push(self.control_ids[*token as usize]);
+                    let id = self.control_ids[*token as usize];
+                    debug_assert!(id.is_some(), "{token:?} is not in the template's list");
+                    out.input_ids.extend(id);
                     align::push_span(&mut out.spans, run[0].facts, first + 1);
                 }
             }
@@ -191,7 +199,7 @@ impl Encoder {
         &self,
         input: &Input<'_>,
         tools: Option<&Value<'_>>,
-        options: RenderOptions,
+        options: RenderOptions<'_>,
         scratch: &mut Scratch,
     ) -> Result<EncodedConversation> {
         let mut out = EncodedConversation::default();
@@ -209,7 +217,7 @@ impl Encoder {
     pub fn encode_batch(
         &self,
         conversations: &[Input<'_>],
-        options: RenderOptions,
+        options: RenderOptions<'_>,
         num_threads: Option<NonZero<usize>>,
     ) -> Result<EncodedBatch> {
         let threads = batch::thread_count(num_threads, conversations.len());
@@ -239,10 +247,6 @@ impl Encoder {
             scratch: idle.unwrap_or_default(),
         }
     }
-}
-
-fn is_text(segment: &Segment) -> bool {
-    matches!(segment.body, Body::Text(_))
 }
 
 impl Input<'_> {

@@ -37,7 +37,10 @@ pub(super) fn load(model: &str, template: Option<Template>) -> Result<(Tokenizer
         })?,
     };
     Ok((
-        Tokenizer::new(Vocab::embedded()?, SpecialTokens::kimi_k25()?),
+        Tokenizer::new(
+            Vocab::embedded()?,
+            SpecialTokens::of_models(template.special_tokens())?,
+        ),
         template,
     ))
 }
@@ -90,31 +93,16 @@ fn template_of(folder: &Path) -> Result<Template> {
         .collect();
     found.dedup();
     let &[template] = found.as_slice() else {
-        let known: Vec<&str> = Template::ALL
-            .iter()
-            .map(|template| template.name())
-            .collect();
         let message = format!(
             "cannot tell which template this model folder has: pass template=, one of {}",
-            known.join(", ")
+            Template::known_names()
         );
         return Err(in_folder(unknown(message)));
     };
-    let preserves = match chat_template(folder)? {
-        Some(text) => text.contains("preserve_thinking"),
-        None => return Ok(template),
-    };
-    if preserves == (template == Template::KimiK26) {
-        Ok(template)
-    } else {
-        let message = format!(
-            "the folder is named after {}, but its chat template {} `preserve_thinking`: pass template= to say which \
-             it is",
-            template.name(),
-            if preserves { "knows" } else { "does not know" }
-        );
-        Err(in_folder(unknown(message)))
+    if let Some(text) = chat_template(folder)? {
+        template.check_file(&text).map_err(in_folder)?;
     }
+    Ok(template)
 }
 
 fn chat_template(folder: &Path) -> Result<Option<String>> {

@@ -231,7 +231,7 @@ mod tests {
     fn every_id_decodes_and_no_other() {
         let tokenizer = Tokenizer::new(
             Vocab::embedded().unwrap(),
-            SpecialTokens::kimi_k25().unwrap(),
+            SpecialTokens::of_models("kimi-k2.5").unwrap(),
         );
         for id in 0..163_840 {
             assert!(!tokenizer.decode_bytes(&[id]).unwrap().is_empty());

@@ -16,7 +16,99 @@ pub const SPECIAL_TOKENS_LEN: usize = 256;
 
 const FIRST: TokenId = KIMI_VOCAB_LEN as TokenId;
 
-/// The names that Kimi-K2.5, K2.6 and K2.7 give, from their `tokenizer_config.json`.
+/// The sets of names that models give, from their `tokenizer_config.json`, each under a name of its own.
+const SETS: [(&str, &[(TokenId, &str)]); 5] = [
+    ("kimi-k2", KIMI_K2),
+    ("kimi-k2-thinking", KIMI_K2_THINKING),
+    ("kimi-k2.5", KIMI_K25),
+    ("kimi-k3", KIMI_K3),
+    ("moonlight", MOONLIGHT),
+];
+
+/// Kimi-K2-Instruct of every release, and Kimi-Linear.
+const KIMI_K2: &[(TokenId, &str)] = &[
+    (163_584, "[BOS]"),
+    (163_585, "[EOS]"),
+    (163_586, "<|im_end|>"),
+    (163_587, "<|im_user|>"),
+    (163_588, "<|im_assistant|>"),
+    (163_590, "<|start_header_id|>"),
+    (163_591, "<|end_header_id|>"),
+    (163_593, "[EOT]"),
+    (163_594, "<|im_system|>"),
+    (163_595, "<|tool_calls_section_begin|>"),
+    (163_596, "<|tool_calls_section_end|>"),
+    (163_597, "<|tool_call_begin|>"),
+    (163_598, "<|tool_call_argument_begin|>"),
+    (163_599, "<|tool_call_end|>"),
+    (163_601, "<|im_middle|>"),
+    (163_838, "[UNK]"),
+    (163_839, "[PAD]"),
+];
+
+/// Kimi-K2-Thinking: K2's and the tags around reasoning.
+const KIMI_K2_THINKING: &[(TokenId, &str)] = &[
+    (163_584, "[BOS]"),
+    (163_585, "[EOS]"),
+    (163_586, "<|im_end|>"),
+    (163_587, "<|im_user|>"),
+    (163_588, "<|im_assistant|>"),
+    (163_590, "<|start_header_id|>"),
+    (163_591, "<|end_header_id|>"),
+    (163_593, "[EOT]"),
+    (163_594, "<|im_system|>"),
+    (163_595, "<|tool_calls_section_begin|>"),
+    (163_596, "<|tool_calls_section_end|>"),
+    (163_597, "<|tool_call_begin|>"),
+    (163_598, "<|tool_call_argument_begin|>"),
+    (163_599, "<|tool_call_end|>"),
+    (163_601, "<|im_middle|>"),
+    (163_606, "<think>"),
+    (163_607, "</think>"),
+    (163_838, "[UNK]"),
+    (163_839, "[PAD]"),
+];
+
+/// Kimi-VL and Moonlight.
+const MOONLIGHT: &[(TokenId, &str)] = &[
+    (163_584, "[BOS]"),
+    (163_585, "[EOS]"),
+    (163_586, "<|im_end|>"),
+    (163_587, "<|im_user|>"),
+    (163_588, "<|im_assistant|>"),
+    (163_590, "<|start_header_id|>"),
+    (163_591, "<|end_header_id|>"),
+    (163_593, "[EOT]"),
+    (163_594, "<|im_system|>"),
+    (163_601, "<|im_middle|>"),
+    (163_602, "<|media_start|>"),
+    (163_603, "<|media_content|>"),
+    (163_604, "<|media_end|>"),
+    (163_605, "<|media_pad|>"),
+    (163_838, "[UNK]"),
+    (163_839, "[PAD]"),
+];
+
+/// Kimi-K3, in which ids mean something else than before. It names one more, 163649, whose name is not known.
+const KIMI_K3: &[(TokenId, &str)] = &[
+    (163_584, "[BOS]"),
+    (163_585, "[EOS]"),
+    (163_586, "<|end_of_msg|>"),
+    (163_587, "<|open|>"),
+    (163_588, "<|close|>"),
+    (163_589, "<|sep|>"),
+    (163_590, "<|start_header_id|>"),
+    (163_591, "<|end_header_id|>"),
+    (163_593, "[EOT]"),
+    (163_602, "<|media_begin|>"),
+    (163_603, "<|media_content|>"),
+    (163_604, "<|media_end|>"),
+    (163_605, "<|media_pad|>"),
+    (163_838, "[UNK]"),
+    (163_839, "[PAD]"),
+];
+
+/// Kimi-K2.5, K2.6 and K2.7.
 const KIMI_K25: &[(TokenId, &str)] = &[
     (163_584, "[BOS]"),
     (163_585, "[EOS]"),
@@ -62,12 +154,16 @@ pub struct Occurrence {
 }
 
 impl SpecialTokens {
-    /// The special tokens of Kimi-K2.5, K2.6 and K2.7.
+    /// The special tokens of the models whose set has this name: `kimi-k2`, `kimi-k2-thinking`, `kimi-k2.5` (also of
+    /// K2.6 and K2.7), `kimi-k3` or `moonlight` (also of Kimi-VL).
     ///
     /// # Errors
-    /// None in practice; the names are fixed.
-    pub fn kimi_k25() -> Result<Self> {
-        Self::from_names(KIMI_K25.iter().copied())
+    /// [`crate::error::ErrorKind::Vocab`] for another name.
+    pub fn of_models(set: &str) -> Result<Self> {
+        match SETS.iter().find(|(name, _)| *name == set) {
+            Some((_, names)) => Self::from_names(names.iter().copied()),
+            None => Err(fault(format!("no set of special tokens is called `{set}`"))),
+        }
     }
 
     /// The special tokens that have these names; all others are reserved ones.
@@ -155,7 +251,7 @@ mod tests {
 
     #[test]
     fn reserved_tokens_are_special_but_not_named() {
-        let specials = SpecialTokens::kimi_k25().unwrap();
+        let specials = SpecialTokens::of_models("kimi-k2.5").unwrap();
         assert_eq!(specials.id("<|im_end|>"), Some(163_586));
         assert_eq!(specials.name(163_589), Some("<|reserved_token_163589|>"));
         assert!(!specials.is_named(163_589));
@@ -166,7 +262,7 @@ mod tests {
 
     #[test]
     fn occurrences_come_from_left_to_right() {
-        let specials = SpecialTokens::kimi_k25().unwrap();
+        let specials = SpecialTokens::of_models("kimi-k2.5").unwrap();
         let text = "a<|im_<|im_end|>[BOS<think></think><|reserved_token_163589|>";
         let found: Vec<(&str, TokenId)> = specials
             .find(text)

@@ -1,231 +1,102 @@
-//! Kimi-K2.5 and Kimi-K2.6.
-//!
-//! A message is `HEAD label <|im_middle|> body <|im_end|>`, with nothing between messages and no default system
-//! message. The two differ in which key holds reasoning and in `preserve_thinking`. Facts: the models' own
-//! `chat_template.jinja`, checked case by case in `tests/golden/`.
+//! Kimi-K2.5: TypeScript declarations, no default system message, reasoning since the last answer, `thinking`.
 
-use crate::chat::conversation::{
-    Arguments, Content, ContentPart, Conversation, Message, Reasoning, ToolCall,
-};
-use crate::chat::json::Spacing;
-use crate::chat::segment::{ControlToken, Facts, Part, Role, Segments};
-use crate::chat::templates::RenderOptions;
+use crate::chat::conversation::{Conversation, Message};
+use crate::chat::segment::{ControlToken, Part, Segments};
+use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
+use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
-    K25,
-    K26,
-}
+pub(super) const DEFINITION: Definition = Definition {
+    name: "kimi-k2.5",
+    models: &[],
+    special_tokens: "kimi-k2.5",
+    control_tokens: &CONTROL_TOKENS,
+    control_strings: ControlStrings::BecomeTokens,
+    marks: Marks {
+        holds: &["tool_calls_section_begin", "media_begin", "<think>"],
+        lacks: &["preserve_thinking"],
+    },
+    render,
+};
 
-/// Stands for a video until the model's processor replaces it. Not a token: it is encoded as ordinary text.
-const VIDEO_PLACEHOLDER: &str = "<|kimi_k25_video_placeholder|>";
+/// The special tokens of K2.5 and its successors.
+pub(super) const CONTROL_TOKENS: [ControlToken; 16] = [
+    ControlToken::ImUser,
+    ControlToken::ImAssistant,
+    ControlToken::ImSystem,
+    ControlToken::ImMiddle,
+    ControlToken::ImEnd,
+    ControlToken::ToolCallsSectionBegin,
+    ControlToken::ToolCallsSectionEnd,
+    ControlToken::ToolCallBegin,
+    ControlToken::ToolCallArgumentBegin,
+    ControlToken::ToolCallEnd,
+    ControlToken::ThinkOpen,
+    ControlToken::ThinkClose,
+    ControlToken::MediaBegin,
+    ControlToken::MediaContent,
+    ControlToken::MediaPad,
+    ControlToken::MediaEnd,
+];
 
-pub(super) fn render(
-    version: Version,
+fn render(
     conversation: &Conversation<'_>,
-    options: RenderOptions,
+    options: RenderOptions<'_>,
     segments: &mut Segments,
 ) -> Result<u32> {
-    if !conversation.tools.is_empty() {
-        let declaration =
-            tool_declaration::declaration(conversation.tools).map_err(|error| error.at("tools"))?;
-        let mut writer = Writer {
-            segments,
-            role: Role::System,
-            message_index: None,
-        };
-        writer.header(ControlToken::ImSystem, "tool_declare");
-        writer.text(Part::Text, &declaration);
-        writer.token(Part::End, ControlToken::ImEnd);
-    }
+    let history = im_chat::history_len(&conversation.messages);
+    let reasoning = ReasoningRule {
+        text: im_chat::reasoning_content,
+        is_shown: |index| index >= history && options.thinking,
+    };
+    render_with(conversation, options, segments, reasoning)
+}
 
-    let preserves = version == Version::K26 && options.preserve_thinking;
-    let history = if preserves {
-        0
+/// Which reasoning a message has, and whether the template shows that of message `index`.
+pub(super) struct ReasoningRule<F> {
+    pub text: for<'v> fn(&Message<'v>) -> &'v str,
+    pub is_shown: F,
+}
+
+/// What K2.5 and its successors share; they differ in `reasoning`.
+pub(super) fn render_with(
+    conversation: &Conversation<'_>,
+    options: RenderOptions<'_>,
+    segments: &mut Segments,
+    reasoning: ReasoningRule<impl Fn(usize) -> bool>,
+) -> Result<u32> {
+    im_chat::require_messages(conversation)?;
+    if !conversation.tools.is_empty() {
+        let declaration = tool_declaration::typescript_or_json(conversation.tools)
+            .map_err(|error| error.at("tools"))?;
+        Writer::system_message(segments, "tool_declare", &declaration);
+    }
+    let prefill = if options.thinking {
+        Prefill::Opener
     } else {
-        history_len(&conversation.messages)
+        Prefill::Pair
     };
     let mut dropped_reasoning = 0;
-    for (index, message) in conversation.messages.iter().enumerate() {
-        let mut writer = Writer {
-            segments,
-            role: Role::from_name(message.role),
-            message_index: Some(index as u32),
-        };
-        let label = message.name.unwrap_or(message.role);
-        match writer.role {
-            Role::Assistant => {
-                let reasoning = version.reasoning(message.reasoning);
-                let shown = if preserves || (index >= history && options.thinking) {
-                    reasoning
-                } else {
-                    ""
-                };
-                dropped_reasoning += u32::from(shown.len() < reasoning.len());
-                writer.header(ControlToken::ImAssistant, label);
-                writer.assistant_body(shown, message);
-            }
-            Role::Tool => {
-                writer.header(ControlToken::ImSystem, label);
-                writer.tool_result(message);
-            }
-            Role::User => {
-                writer.header(ControlToken::ImUser, label);
-                writer.content(&message.content);
-            }
-            Role::System | Role::Other => {
-                writer.header(ControlToken::ImSystem, label);
-                writer.content(&message.content);
-            }
-        }
-        writer.token(Part::End, ControlToken::ImEnd);
-    }
-
+    im_chat::messages(
+        conversation,
+        segments,
+        MediaRule::K25,
+        |writer, index, message| {
+            let text = (reasoning.text)(message);
+            let is_shown = (reasoning.is_shown)(index);
+            dropped_reasoning += u32::from(!is_shown && !text.is_empty());
+            writer.think(if is_shown { text } else { "" }, prefill);
+            writer.content(&message.content, MediaRule::K25);
+            writer.tool_calls(&message.tool_calls)
+        },
+    )?;
     if options.add_generation_prompt {
-        let mut writer = Writer {
-            segments,
-            role: Role::Assistant,
-            message_index: None,
-        };
-        writer.header(ControlToken::ImAssistant, "assistant");
-        writer.token(Part::ThinkOpen, ControlToken::ThinkOpen);
+        let mut writer = Writer::generation_prompt(segments);
+        writer.prefilled_token(Part::ThinkOpen, ControlToken::ThinkOpen);
         if !options.thinking {
-            writer.token(Part::ThinkClose, ControlToken::ThinkClose);
+            writer.prefilled_token(Part::ThinkClose, ControlToken::ThinkClose);
         }
     }
     Ok(dropped_reasoning)
-}
-
-/// How many messages are history, whose reasoning is not shown: all up to the last assistant message without calls,
-/// that message included.
-fn history_len(messages: &[Message<'_>]) -> usize {
-    let is_answer = |message: &Message<'_>| message.is_assistant() && message.tool_calls.is_empty();
-    messages
-        .iter()
-        .rposition(is_answer)
-        .map_or(0, |last| last + 1)
-}
-
-impl Version {
-    /// The reasoning that counts. transformers 5.24 copies the other spellings to `reasoning_content` before K2.5's
-    /// template looks; K2.6's template itself prefers `reasoning`, even an empty one.
-    fn reasoning(self, keys: Reasoning<'_>) -> &str {
-        let Reasoning {
-            reasoning_content,
-            reasoning,
-            thinking,
-        } = keys;
-        let found = match self {
-            Self::K25 => reasoning_content.or(reasoning).or(thinking),
-            Self::K26 => reasoning.or(reasoning_content).or(thinking),
-        };
-        found.unwrap_or("")
-    }
-}
-
-/// Writes the segments of one message.
-struct Writer<'s> {
-    segments: &'s mut Segments,
-    role: Role,
-    message_index: Option<u32>,
-}
-
-impl Writer<'_> {
-    fn header(&mut self, head: ControlToken, label: &str) {
-        self.token(Part::Header, head);
-        self.text(Part::Header, label);
-        self.token(Part::Header, ControlToken::ImMiddle);
-    }
-
-    /// The generation prompt ends with `<think>`, so the opener is never sampled, and neither is an empty pair.
-    fn assistant_body(&mut self, reasoning: &str, message: &Message<'_>) {
-        let thinks = !reasoning.is_empty();
-        self.token(Part::ThinkOpen, ControlToken::ThinkOpen);
-        self.text(Part::Think, reasoning);
-        self.segments.push_token(
-            self.facts(Part::ThinkClose, thinks),
-            ControlToken::ThinkClose,
-        );
-        self.content(&message.content);
-        if !message.tool_calls.is_empty() {
-            self.token(Part::ToolCallMarker, ControlToken::ToolCallsSectionBegin);
-            for call in &message.tool_calls {
-                self.tool_call(call);
-            }
-            self.token(Part::ToolCallMarker, ControlToken::ToolCallsSectionEnd);
-        }
-    }
-
-    fn tool_call(&mut self, call: &ToolCall<'_>) {
-        self.token(Part::ToolCallMarker, ControlToken::ToolCallBegin);
-        self.text(Part::ToolName, call.id);
-        self.token(Part::ToolCallMarker, ControlToken::ToolCallArgumentBegin);
-        match call.arguments {
-            Arguments::Text(text) => self.text(Part::ToolArguments, text),
-            Arguments::Object(value) => {
-                let facts = self.facts(Part::ToolArguments, true);
-                self.segments
-                    .push_with(facts, |out| value.write_json(Spacing::Spaced, out));
-            }
-        }
-        self.token(Part::ToolCallMarker, ControlToken::ToolCallEnd);
-    }
-
-    fn tool_result(&mut self, message: &Message<'_>) {
-        self.text(Part::Text, "## Return of ");
-        self.text(Part::Text, message.tool_call_id.unwrap_or(""));
-        self.text(Part::Text, "\n");
-        self.content(&message.content);
-    }
-
-    fn content(&mut self, content: &Content<'_>) {
-        match content {
-            Content::Text(text) => self.text(Part::Text, text),
-            Content::Parts(parts) => {
-                for part in parts {
-                    match part {
-                        ContentPart::Text(text) => self.text(Part::Text, text),
-                        ContentPart::Image => {
-                            self.token(Part::Media, ControlToken::MediaBegin);
-                            self.text(Part::Media, "image");
-                            self.token(Part::Media, ControlToken::MediaContent);
-                            self.token(Part::Media, ControlToken::MediaPad);
-                            self.token(Part::Media, ControlToken::MediaEnd);
-                            self.text(Part::Media, "\n");
-                        }
-                        ContentPart::Video => {
-                            self.text(Part::Media, VIDEO_PLACEHOLDER);
-                            self.text(Part::Media, "\n");
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn text(&mut self, part: Part, text: &str) {
-        self.segments.push_text(self.facts_of(part), text);
-    }
-
-    fn token(&mut self, part: Part, token: ControlToken) {
-        self.segments.push_token(self.facts_of(part), token);
-    }
-
-    /// The model samples everything of its own turns but what the generation prompt or the media processor supplies.
-    fn facts_of(&self, part: Part) -> Facts {
-        let supplied = matches!(part, Part::Header | Part::ThinkOpen | Part::Media);
-        let is_turn = self.role == Role::Assistant && self.message_index.is_some();
-        self.facts(part, is_turn && !supplied)
-    }
-
-    fn facts(&self, part: Part, sampled: bool) -> Facts {
-        Facts {
-            role: self.role,
-            message_index: self.message_index,
-            part,
-            sampled,
-        }
-    }
 }

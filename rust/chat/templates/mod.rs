@@ -1,94 +1,320 @@
-//! Chat templates by name. One file a family; this file knows which names lead to which.
+//! Chat templates by name. One file a template; this file knows which names lead to which.
+//!
+//! `docs/adding-a-template.md` says how to add one.
 
-mod kimi_k25;
+mod im_chat;
+
+use std::fmt;
 
 use crate::chat::conversation::Conversation;
-use crate::chat::segment::Segments;
+use crate::chat::json::Value;
+use crate::chat::segment::{ControlToken, Segments};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The prompt format of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Template {
-    /// Kimi-K2.5
-    KimiK25,
-    /// Kimi-K2.6
-    KimiK26,
+/// Each line is a file of this folder with a `DEFINITION`.
+macro_rules! templates {
+    ($($module:ident,)*) => {
+        $(mod $module;)*
+
+        impl Template {
+            /// Every template, in the order in which an error lists them.
+            pub const ALL: &'static [Self] = &[$(Self(&$module::DEFINITION),)*];
+        }
+    };
 }
 
-/// The switches of a template, with the defaults of the models' own `apply_chat_template` for whole conversations.
+templates! {
+    kimi_k2_0711,
+    kimi_k2,
+    kimi_k2_thinking,
+    kimi_k25,
+    kimi_k26,
+    kimi_k27_code,
+    kimi_k3,
+    kimi_linear,
+    kimi_vl,
+    moonlight,
+}
+
+/// Models that are known by name and refused, and why.
+const REFUSED: &[(&str, &str)] = &[(
+    "kimi-k3.1-pro",
+    "its prompt format is not public, and K3's is not known to fit",
+)];
+
+/// All that a template file says of its template.
+struct Definition {
+    /// The name by which it is asked for, in lower case.
+    name: &'static str,
+    /// Names of models that have it, in lower case and without the organisation.
+    models: &'static [&'static str],
+    /// Which set of special tokens the models have: a name that `tokenizer::special_tokens` knows.
+    special_tokens: &'static str,
+    /// The special tokens that it emits.
+    control_tokens: &'static [ControlToken],
+    /// What becomes of special tokens that a message's text spells out.
+    control_strings: ControlStrings,
+    /// How its `chat_template` is told from the others'.
+    marks: Marks,
+    /// Appends the segments. Returns how many messages had reasoning that is not shown.
+    render: fn(&Conversation<'_>, RenderOptions<'_>, &mut Segments) -> Result<u32>,
+}
+
+/// How a model's own template file is told from those of other models.
+struct Marks {
+    /// Strings that it holds.
+    holds: &'static [&'static str],
+    /// Strings that it does not hold.
+    lacks: &'static [&'static str],
+}
+
+/// What becomes of special tokens that a message's text spells out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RenderOptions {
+pub enum ControlStrings {
+    /// They become those tokens, as in every template that renders to one text.
+    BecomeTokens,
+    /// They stay text.
+    StayText,
+}
+
+/// The prompt format of a model.
+#[derive(Clone, Copy)]
+pub struct Template(&'static Definition);
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Template").field(&self.name()).finish()
+    }
+}
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Template {}
+
+/// How much K3 is asked to think; the model's own tokenizer asks for `max`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThinkingEffort {
+    /// Little.
+    Low,
+    /// More.
+    High,
+    /// All it can.
+    #[default]
+    Max,
+    /// Nothing is said of it.
+    Unstated,
+}
+
+/// Whether K3 is told to call tools, or not to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// Nothing is said of it.
+    #[default]
+    Auto,
+    /// It must.
+    Required,
+    /// It must not.
+    None,
+}
+
+/// The form that K3's answer must have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ResponseFormat<'v> {
+    /// Nothing is said of it.
+    #[default]
+    Text,
+    /// JSON.
+    JsonObject,
+    /// JSON that fits this schema.
+    JsonSchema(&'v Value<'v>),
+}
+
+impl<'v> ResponseFormat<'v> {
+    /// The format that an API request names: `{"type": "json_object"}`, or `{"type": "json_schema", "json_schema":
+    /// {"schema": …}}`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Option`] for another type, or without a schema where there must be one.
+    pub fn from_value(value: &'v Value<'v>) -> Result<Self> {
+        let wrong = |message: String| Error::new(ErrorKind::Option, message).at("response_format");
+        let Some(format) = value.as_object() else {
+            return Err(wrong(format!("expected an object, found {}", value.kind())));
+        };
+        match format.get("type").and_then(Value::as_str) {
+            Some("text") => Ok(Self::Text),
+            Some("json_object") => Ok(Self::JsonObject),
+            Some("json_schema") => {
+                let schema = format.get("json_schema").and_then(Value::as_object);
+                match schema.and_then(|schema| schema.get("schema")) {
+                    Some(schema) => Ok(Self::JsonSchema(schema)),
+                    None => Err(wrong(
+                        "expected a `schema` in `json_schema`, found none".into(),
+                    )),
+                }
+            }
+            _ => Err(wrong(
+                "expected a `type` of text, json_object or json_schema".into(),
+            )),
+        }
+    }
+}
+
+/// The switches of a template, with the defaults of the models' own `apply_chat_template` for whole conversations. A
+/// template ignores the switches that its model does not have, as its reference does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RenderOptions<'v> {
     /// Ends the prompt with the header of an assistant turn, for the model to go on.
     pub add_generation_prompt: bool,
-    /// False shows the model no reasoning and asks for none.
+    /// False shows the model no reasoning and asks for none. K2.5, K2.6 and K3.
     pub thinking: bool,
-    /// Keeps the reasoning of finished turns. K2.6 only; K2.5 has no such switch and, like its reference, ignores it.
+    /// Keeps the reasoning of finished turns. K2.6.
     pub preserve_thinking: bool,
+    /// How much to think. K3.
+    pub thinking_effort: ThinkingEffort,
+    /// Whether to call tools. K3.
+    pub tool_choice: ToolChoice,
+    /// The form of the answer. K3.
+    pub response_format: ResponseFormat<'v>,
 }
 
-impl Default for RenderOptions {
+impl Default for RenderOptions<'_> {
     fn default() -> Self {
         Self {
             add_generation_prompt: false,
             thinking: true,
             preserve_thinking: false,
+            thinking_effort: ThinkingEffort::default(),
+            tool_choice: ToolChoice::default(),
+            response_format: ResponseFormat::default(),
         }
     }
 }
 
 impl Template {
-    /// Every template, in the order in which an error lists them.
-    pub const ALL: &[Self] = &[Self::KimiK25, Self::KimiK26];
-
     /// The name by which it is asked for.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::KimiK25 => "kimi-k2.5",
-            Self::KimiK26 => "kimi-k2.6",
+        self.0.name
+    }
+
+    /// The name of the set of special tokens that its models have.
+    #[must_use]
+    pub fn special_tokens(self) -> &'static str {
+        self.0.special_tokens
+    }
+
+    /// The special tokens that it emits.
+    #[must_use]
+    pub fn control_tokens(self) -> &'static [ControlToken] {
+        self.0.control_tokens
+    }
+
+    /// What becomes of special tokens that a message's text spells out.
+    #[must_use]
+    pub fn control_strings(self) -> ControlStrings {
+        self.0.control_strings
+    }
+
+    /// Refuses a model's own template file that cannot be this template's.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownModel`], with what gives it away.
+    pub fn check_file(self, text: &str) -> Result<()> {
+        let marks = &self.0.marks;
+        let odd = |mark: &&str, has: &str| {
+            let message = format!(
+                "expected the chat template of {}, found one that {has} `{mark}`: pass template= to say which it is",
+                self.name()
+            );
+            Error::new(ErrorKind::UnknownModel, message)
+        };
+        if let Some(mark) = marks.holds.iter().find(|mark| !text.contains(**mark)) {
+            return Err(odd(mark, "lacks"));
+        }
+        match marks.lacks.iter().find(|mark| text.contains(**mark)) {
+            Some(mark) => Err(odd(mark, "holds")),
+            None => Ok(()),
         }
     }
 
-    /// The template of a name such as `kimi-k2.5`, `Kimi-K2.5` or `moonshotai/Kimi-K2.5`.
+    /// The names of all templates, for a message.
+    #[must_use]
+    pub fn known_names() -> String {
+        let names: Vec<&str> = Self::ALL.iter().map(|template| template.name()).collect();
+        names.join(", ")
+    }
+
+    /// The template of a name such as `kimi-k2.5`, `Kimi-K2.5`, `moonshotai/Kimi-K2-Instruct-0905`.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownModel`], with the known names.
     pub fn from_name(name: &str) -> Result<Self> {
         let lower = name.to_ascii_lowercase();
         let short = lower.strip_prefix("moonshotai/").unwrap_or(&lower);
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|template| template.name() == short)
-            .ok_or_else(|| {
-                let known: Vec<&str> = Self::ALL.iter().map(|template| template.name()).collect();
-                let message = format!(
-                    "unknown model `{name}`: the known ones are {}",
-                    known.join(", ")
-                );
-                Error::new(ErrorKind::UnknownModel, message)
-            })
+        let has_name =
+            |template: &&Self| template.name() == short || template.0.models.contains(&short);
+        if let Some(template) = Self::ALL.iter().find(has_name) {
+            return Ok(*template);
+        }
+        let known = Self::known_names();
+        let refused = REFUSED.iter().find(|(refused, _)| *refused == short);
+        let message = match refused {
+            Some((_, reason)) => {
+                format!("cannot encode for `{name}`: {reason}; the known models are {known}")
+            }
+            None => format!("unknown model `{name}`: the known ones are {known}"),
+        };
+        Err(Error::new(ErrorKind::UnknownModel, message))
     }
 
     /// Renders a conversation, appending to `segments`. Returns how many messages had reasoning that the template does
     /// not show.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversation`] where a tool declaration cannot be printed faithfully.
+    /// [`ErrorKind::Conversation`] with the place of what this template cannot render faithfully.
     pub fn render_into(
         self,
         conversation: &Conversation<'_>,
-        options: RenderOptions,
+        options: RenderOptions<'_>,
         segments: &mut Segments,
     ) -> Result<u32> {
-        match self {
-            Self::KimiK25 => {
-                kimi_k25::render(kimi_k25::Version::K25, conversation, options, segments)
-            }
-            Self::KimiK26 => {
-                kimi_k25::render(kimi_k25::Version::K26, conversation, options, segments)
-            }
+        (self.0.render)(conversation, options, segments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_to_one_template() {
+        let mut names: Vec<&str> = Template::ALL
+            .iter()
+            .flat_map(|template| {
+                [template.name()]
+                    .into_iter()
+                    .chain(template.0.models.iter().copied())
+            })
+            .collect();
+        for name in &names {
+            assert_eq!(*name, name.to_ascii_lowercase());
+            assert!(Template::from_name(&format!("moonshotai/{}", name.to_uppercase())).is_ok());
         }
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn a_model_whose_format_is_not_public_is_refused_with_the_reason() {
+        let error = Template::from_name("moonshotai/Kimi-K3.1-Pro").unwrap_err();
+        assert!(error.message().starts_with(
+            "cannot encode for `moonshotai/Kimi-K3.1-Pro`: its prompt format is not public"
+        ));
     }
 }

@@ -12,11 +12,34 @@ use typescript::Namespace;
 use crate::chat::json::{Spacing, Value};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The declaration of `tools`: TypeScript where every schema can be expressed in it, compact JSON otherwise.
+/// `tools` as K2 and K2-Thinking declare them: compact JSON, keys sorted.
+#[must_use]
+pub fn sorted_json(tools: &[Value<'_>]) -> String {
+    let sorted = tools.iter().map(Value::sorted_by_key).collect();
+    let mut text = String::new();
+    Value::Array(sorted).write_json(Spacing::Compact, &mut text);
+    text
+}
+
+/// `tools` as the first K2 declares them: JSON with blanks, keys in the caller's order.
+#[must_use]
+pub fn spaced_json(tools: &[Value<'_>]) -> String {
+    let mut text = String::from("[");
+    for (index, tool) in tools.iter().enumerate() {
+        if index > 0 {
+            text.push_str(", ");
+        }
+        tool.write_json(Spacing::Spaced, &mut text);
+    }
+    text.push(']');
+    text
+}
+
+/// `tools` as K2.5 and later declare them: TypeScript where every schema can be expressed in it, compact JSON otherwise.
 ///
 /// # Errors
 /// Where a list or an object stands for a scalar that the reference would print in Python's own notation.
-pub fn declaration(tools: &[Value<'_>]) -> Result<String> {
+pub fn typescript_or_json(tools: &[Value<'_>]) -> Result<String> {
     let sorted: Vec<Value<'_>> = tools.iter().map(Value::sorted_by_key).collect();
     match typescript::namespace(&sorted) {
         Ok(Some(Namespace {
@@ -31,11 +54,7 @@ pub fn declaration(tools: &[Value<'_>]) -> Result<String> {
                 format!("expected a scalar where the tool declaration prints one, found {kind}");
             Err(Error::new(ErrorKind::Conversation, message).at_index(index))
         }
-        Ok(None) | Err(Inexpressible) => {
-            let mut text = String::new();
-            Value::Array(sorted).write_json(Spacing::Compact, &mut text);
-            Ok(text)
-        }
+        Ok(None) | Err(Inexpressible) => Ok(sorted_json(tools)),
     }
 }
 
@@ -54,7 +73,7 @@ mod tests {
             r#"[{{"type": "function", "function": {{"name": "f", "parameters": {parameters}}}}}]"#
         );
         let tools = Value::from_json(tools.as_bytes())?;
-        declaration(tools.as_array().unwrap_or_default())
+        typescript_or_json(tools.as_array().unwrap_or_default())
     }
 
     fn is_json(parameters: &str) -> bool {

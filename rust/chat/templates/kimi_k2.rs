@@ -1,0 +1,53 @@
+//! Kimi-K2-Instruct and -0905: declarations in JSON, a default system message, no reasoning.
+
+use crate::chat::conversation::Conversation;
+use crate::chat::segment::{Part, Role, Segments};
+use crate::chat::templates::im_chat::{self, MediaRule, Writer};
+use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions};
+use crate::chat::tool_declaration;
+use crate::error::Result;
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "kimi-k2",
+    models: &["kimi-k2-instruct", "kimi-k2-instruct-0905", "kimi-k2-0905"],
+    special_tokens: "kimi-k2",
+    control_tokens: &im_chat::TOOL_TOKENS,
+    control_strings: ControlStrings::BecomeTokens,
+    marks: Marks {
+        holds: &["tool_calls_section_begin", "You are Kimi"],
+        lacks: &["<think>"],
+    },
+    render,
+};
+
+pub(super) fn render(
+    conversation: &Conversation<'_>,
+    options: RenderOptions<'_>,
+    segments: &mut Segments,
+) -> Result<u32> {
+    im_chat::require_messages(conversation)?;
+    if !conversation.tools.is_empty() {
+        let declaration = tool_declaration::sorted_json(conversation.tools);
+        Writer::system_message(segments, "tool_declare", &declaration);
+    }
+    if conversation.messages[0].role != "system" {
+        Writer::system_message(segments, "system", im_chat::KIMI_SYSTEM);
+        // An accident of the template, and what the model was trained on; a system message of the caller's has none.
+        Writer::inserted(segments, Role::System).text(Part::Text, "\n");
+    }
+    let mut dropped_reasoning = 0;
+    im_chat::messages(
+        conversation,
+        segments,
+        MediaRule::K2,
+        |writer, _, message| {
+            dropped_reasoning += u32::from(message.reasoning.is_given());
+            writer.content(&message.content, MediaRule::K2);
+            writer.tool_calls(&message.tool_calls)
+        },
+    )?;
+    if options.add_generation_prompt {
+        Writer::generation_prompt(segments);
+    }
+    Ok(dropped_reasoning)
+}

@@ -1,0 +1,55 @@
+//! Kimi-K2-Thinking: K2 with reasoning since the last answer. The model samples `<think>` itself.
+
+use crate::chat::conversation::Conversation;
+use crate::chat::segment::Segments;
+use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
+use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions};
+use crate::chat::tool_declaration;
+use crate::error::Result;
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "kimi-k2-thinking",
+    models: &[],
+    special_tokens: "kimi-k2-thinking",
+    control_tokens: &im_chat::THINK_TOKENS,
+    control_strings: ControlStrings::BecomeTokens,
+    marks: Marks {
+        holds: &["tool_calls_section_begin", "You are Kimi", "<think>"],
+        lacks: &["media_begin"],
+    },
+    render,
+};
+
+fn render(
+    conversation: &Conversation<'_>,
+    options: RenderOptions<'_>,
+    segments: &mut Segments,
+) -> Result<u32> {
+    im_chat::require_messages(conversation)?;
+    if !conversation.tools.is_empty() {
+        let declaration = tool_declaration::sorted_json(conversation.tools);
+        Writer::system_message(segments, "tool_declare", &declaration);
+    }
+    if conversation.messages[0].role != "system" {
+        Writer::system_message(segments, "system", im_chat::KIMI_SYSTEM);
+    }
+    let history = im_chat::history_len(&conversation.messages);
+    let mut dropped_reasoning = 0;
+    im_chat::messages(
+        conversation,
+        segments,
+        MediaRule::K2,
+        |writer, index, message| {
+            let reasoning = im_chat::reasoning_content(message);
+            let is_shown = index >= history;
+            dropped_reasoning += u32::from(!is_shown && !reasoning.is_empty());
+            writer.think(if is_shown { reasoning } else { "" }, Prefill::Nothing);
+            writer.content(&message.content, MediaRule::K2);
+            writer.tool_calls(&message.tool_calls)
+        },
+    )?;
+    if options.add_generation_prompt {
+        Writer::generation_prompt(segments);
+    }
+    Ok(dropped_reasoning)
+}
