@@ -16,7 +16,7 @@ use fasttok::{Encoder, RenderOptions, TokenId};
 
 const MODEL: &str = "kimi-k2.5";
 
-fn ids(encoder: &Encoder, value: &Value<'_>, options: RenderOptions) -> Vec<TokenId> {
+fn ids(encoder: &Encoder, value: &Value<'_>, options: RenderOptions<'_>) -> Vec<TokenId> {
     let conversation = Conversation::from_value(value, None).expect("the conversation is sound");
     encoder
         .encode_conversation(&conversation, options)

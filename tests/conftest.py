@@ -16,6 +16,18 @@ from fasttok import EncodedConversation, Encoder
 # The data is other people's work and not in the repository; a checkout without it runs everything else.
 DATA = Path(os.environ.get("FASTTOK_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DIGESTS = DATA.parent / "golden"
+MODELS = (
+    "kimi-k2-0711",
+    "kimi-k2",
+    "kimi-k2-thinking",
+    "kimi-k2.5",
+    "kimi-k2.6",
+    "kimi-k2.7-code",
+    "kimi-k3",
+    "kimi-linear",
+    "kimi-vl",
+    "moonlight",
+)
 collect_ignore = [] if DATA.is_dir() and DIGESTS.is_dir() else ["test_real_data.py"]
 
 # A loaded machine is slow now and then, which says nothing about the code.
@@ -43,7 +55,13 @@ def digests() -> Path:
 
 @pytest.fixture(scope="session")
 def encoders() -> dict[str, Encoder]:
-    return {name: Encoder(name) for name in ("kimi-k2.5", "kimi-k2.6")}
+    return {name: Encoder(name) for name in MODELS}
+
+
+@pytest.fixture(scope="session")
+def text_encoders(encoders: dict[str, Encoder]) -> dict[str, Encoder]:
+    """Those whose template renders to one text, which is then encoded: all but K3's."""
+    return {name: encoder for name, encoder in encoders.items() if name != "kimi-k3"}
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,10 @@ fn folder_with(file: &Value) -> tempfile::TempDir {
 }
 
 fn load(folder: &Path) -> Result<Encoder, fasttok::Error> {
-    Encoder::from_model(folder.to_str().unwrap(), Some(fasttok::Template::KimiK25))
+    Encoder::from_model(
+        folder.to_str().unwrap(),
+        Some(fasttok::Template::from_name("kimi-k2.5")?),
+    )
 }
 
 #[test]

@@ -78,22 +78,27 @@ fn messages(text: &BoxedStrategy<String>) -> impl Strategy<Value = Value<'static
     prop::collection::vec(message(text), 1..7).prop_map(Value::Array)
 }
 
-fn options() -> impl Strategy<Value = RenderOptions> {
+fn options() -> impl Strategy<Value = RenderOptions<'static>> {
     (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(add_generation_prompt, thinking, preserve_thinking)| RenderOptions {
             add_generation_prompt,
             thinking,
             preserve_thinking,
+            ..RenderOptions::default()
         },
     )
 }
 
-fn encode(encoder: &Encoder, messages: &Value<'_>, options: RenderOptions) -> EncodedConversation {
+fn encode(
+    encoder: &Encoder,
+    messages: &Value<'_>,
+    options: RenderOptions<'_>,
+) -> EncodedConversation {
     let conversation = Conversation::from_value(messages, None).unwrap();
     encoder.encode_conversation(&conversation, options).unwrap()
 }
 
-fn render(encoder: &Encoder, messages: &Value<'_>, options: RenderOptions) -> String {
+fn render(encoder: &Encoder, messages: &Value<'_>, options: RenderOptions<'_>) -> String {
     let conversation = Conversation::from_value(messages, None).unwrap();
     encoder.render(&conversation, options).unwrap()
 }

@@ -121,7 +121,9 @@ def test_a_conversation_is_a_mapping_of_two_arrays(encoder: Encoder) -> None:
 def test_a_conversation_and_its_spans_print_themselves(encoder: Encoder) -> None:
     one = encoder.encode_conversation([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}])
     assert repr(one) == "EncodedConversation(12 tokens, 2 trained, 8 spans)"
-    assert repr(one.spans[0]) == "Span(role='user', part='header', message_index=0, start=0, end=3, sampled=False)"
+    assert repr(one.spans[0]) == (
+        "Span(role='user', part='header', message_index=0, start=0, end=3, sampled=False, prefilled=False)"
+    )
     assert repr(encoder.encode_batch([CHAT[:1]])) == "EncodedBatch(1 conversations, 7 tokens)"
     assert repr(encoder) == "Encoder('kimi-k2.5', template='kimi-k2.5')"
 
@@ -154,9 +156,9 @@ def test_spans_say_what_each_token_is(encoder: Encoder) -> None:
 
 @given(messages=CONVERSATIONS, options=OPTIONS)
 def test_spans_tile_the_ids_and_give_the_mask(
-    encoders: dict[str, Encoder], messages: list[dict[str, Any]], options: dict[str, Any]
+    text_encoders: dict[str, Encoder], messages: list[dict[str, Any]], options: dict[str, Any]
 ) -> None:
-    for encoder in encoders.values():
+    for encoder in text_encoders.values():
         one = encoder.encode_conversation(messages, **options)
         end = 0
         for span in one.spans:
@@ -173,13 +175,32 @@ def test_spans_tile_the_ids_and_give_the_mask(
 
 @given(messages=CONVERSATIONS, options=OPTIONS)
 def test_the_rendered_text_has_the_ids_of_the_conversation(
-    encoders: dict[str, Encoder], messages: list[dict[str, Any]], options: dict[str, Any]
+    text_encoders: dict[str, Encoder], messages: list[dict[str, Any]], options: dict[str, Any]
 ) -> None:
-    for encoder in encoders.values():
+    for encoder in text_encoders.values():
         ids = encoder.encode_conversation(messages, **options).input_ids
         text = encoder.render(messages, **options)
         assert encoder.tokenizer.encode_as_served(text).tolist() == ids.tolist()
         assert encoder.tokenizer.decode(ids) == text
+
+
+@given(messages=CONVERSATIONS, options=OPTIONS)
+def test_k3_leaves_out_unknown_roles_and_reads_no_special_token(
+    encoders: dict[str, Encoder], messages: list[dict[str, Any]], options: dict[str, Any]
+) -> None:
+    for message in messages:
+        if message["role"] == "tool":
+            message["name"] = "some_tool"
+        for call in message.get("tool_calls", []):
+            call["function"]["arguments"] = "{}"
+    encoder = encoders["kimi-k3"]
+    one = encoder.encode_conversation(messages, **options)
+    assert one.control_strings == 0
+    assert [span.start for span in one.spans][1:] == [span.end for span in one.spans][:-1]
+    shown = {index for index, message in enumerate(messages) if message["role"] != "developer"}
+    assert {span.message_index for span in one.spans} - {None} == shown
+    assert encoder.tokenizer.decode(one.input_ids) == encoder.render(messages, **options)
+    assert all(span.role == "assistant" for span in one.spans if span.sampled or span.prefilled)
 
 
 def test_text_of_a_user_cannot_forge_the_mask(encoder: Encoder) -> None:
@@ -560,7 +581,8 @@ def test_a_pickled_encoder_is_the_same_encoder(encoders: dict[str, Encoder], mod
         assert len(pickled) < 1000
         copy: Encoder = pickle.loads(pickled)
         assert (copy.model, copy.template) == (encoder.model, encoder.template)
-        assert same(copy.encode_conversation(CHAT), encoder.encode_conversation(CHAT))
+        chat = [{"role": "user", "content": "hi"}]
+        assert same(copy.encode_conversation(chat), encoder.encode_conversation(chat))
 
 
 def batch_ids(encoder: Encoder, chats: list[list[dict[str, Any]]]) -> list[int]:

@@ -18,6 +18,18 @@ from hypothesis import strategies as st
 import fasttok
 from fasttok import EncodedConversation, Encoder, FasttokError
 
+MODELS = [
+    "kimi-k2-0711",
+    "kimi-k2",
+    "kimi-k2-thinking",
+    "kimi-k2.5",
+    "kimi-k2.6",
+    "kimi-k2.7-code",
+    "kimi-k3",
+    "kimi-linear",
+    "kimi-vl",
+    "moonlight",
+]
 USER = {"role": "user", "content": "hi"}
 MISSING = "missing"
 SURROGATE = "expected text that UTF-8 can hold, found half of a surrogate pair"
@@ -145,7 +157,7 @@ CONVERSATION_FAULTS: dict[str, tuple[Any, str, str]] = {
         "expected a string, found a number",
     ),
     "arguments missing": (called(name="f"), ARGUMENTS, MISSING),
-    "arguments none": (called(arguments=None), ARGUMENTS, NOT_ARGUMENTS + "null"),
+    "arguments none": (called(arguments=None), ARGUMENTS, "missing"),
     "arguments list": (called(arguments=[1]), ARGUMENTS, NOT_ARGUMENTS + "a list"),
     "arguments number": (called(arguments=1), ARGUMENTS, NOT_ARGUMENTS + "a number"),
     "surrogate in content": (user(content="a\ud800b"), "messages[0].content", SURROGATE),
@@ -270,15 +282,17 @@ def test_depth_is_limited_and_not_the_number_of_messages(encoder: Encoder) -> No
 
 
 @pytest.mark.parametrize("option", ["add_generation_prompt", "thinking", "preserve_thinking"])
-@pytest.mark.parametrize("value", [0, 1, None, "false"])
+@pytest.mark.parametrize("value", [0, 1, "false", []])
 def test_a_switch_takes_a_bool_only(encoder: Encoder, option: str, value: Any) -> None:
     options: dict[str, Any] = {option: value}
-    with pytest.raises(TypeError, match="'bool'"):
-        encoder.encode_conversation([USER], **options)
-    with pytest.raises(TypeError, match="'bool'"):
-        encoder.encode_batch([[USER]], **options)
-    with pytest.raises(TypeError, match="'bool'"):
-        encoder.render([USER], **options)
+    for call in (
+        lambda: encoder.encode_conversation([USER], **options),
+        lambda: encoder.encode_batch([[USER]], **options),
+        lambda: encoder.render([USER], **options),
+    ):
+        with pytest.raises(FasttokError, match=f"^{option}: expected true or false, found ") as raised:
+            call()
+        assert raised.value.kind == "option"
 
 
 def test_an_unknown_option_is_a_type_error(encoder: Encoder) -> None:
@@ -347,9 +361,9 @@ def test_results_are_made_by_encoding_only(name: str) -> None:
 # Models
 
 
-@pytest.mark.parametrize("name", ["kimi-k3", "", "gpt-4", "kimi-k2.5 ", "other/kimi-k2.5", "ki\x00mi"])
+@pytest.mark.parametrize("name", ["kimi-k4", "", "gpt-4", "kimi-k2.5 ", "other/kimi-k2.5", "ki\x00mi"])
 def test_an_unknown_model_lists_the_known_ones(name: str) -> None:
-    message = f"unknown model `{name}`: the known ones are kimi-k2.5, kimi-k2.6"
+    message = f"unknown model `{name}`: the known ones are {', '.join(MODELS)}"
     makers: list[tuple[str, Callable[[], object]]] = [
         ("", lambda: Encoder(name)),
         ("template", lambda: Encoder("kimi-k2.5", template=name)),
@@ -377,7 +391,7 @@ def test_a_folder_without_tokenizer_files(tmp_path: Path) -> None:
 def test_a_folder_whose_template_is_not_clear(tmp_path: Path) -> None:
     with pytest.raises(FasttokError) as raised:
         Encoder(str(tmp_path))
-    message = "cannot tell which template this model folder has: pass template=, one of kimi-k2.5, kimi-k2.6"
+    message = "cannot tell which template this model folder has: pass template=, one of " + ", ".join(MODELS)
     assert (raised.value.kind, raised.value.file, raised.value.message) == ("unknown_model", str(tmp_path), message)
     assert str(raised.value) == f"{tmp_path}: {message}"
 
@@ -389,7 +403,45 @@ def test_a_folder_whose_name_and_template_disagree(tmp_path: Path) -> None:
     with pytest.raises(FasttokError) as raised:
         Encoder(str(folder))
     assert raised.value.kind == "unknown_model"
-    assert raised.value.message.startswith("the folder is named after kimi-k2.6, but its chat template does not know")
+    assert raised.value.message == (
+        "expected the chat template of kimi-k2.6, found one that lacks `tool_calls_section_begin`: pass template= to "
+        "say which it is"
+    )
+
+
+def test_a_model_whose_format_is_not_public_is_refused_with_the_reason() -> None:
+    with pytest.raises(FasttokError) as raised:
+        Encoder("moonshotai/Kimi-K3.1-Pro")
+    assert raised.value.kind == "unknown_model"
+    assert "its prompt format is not public" in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"thinking_effort": "medium"}, "thinking_effort: expected low, high, max or null, found `medium`"),
+        ({"tool_choice": "any"}, "tool_choice: expected auto, required, none or null, found `any`"),
+        ({"response_format": []}, "response_format: expected an object, found a list"),
+        (
+            {"response_format": {"type": "xml"}},
+            "response_format: expected a `type` of text, json_object or json_schema",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {}}},
+            "response_format: expected a `schema` in `json_schema`, found none",
+        ),
+    ],
+)
+def test_an_option_with_a_value_that_it_cannot_take(options: dict[str, Any], message: str) -> None:
+    encoder = Encoder("kimi-k3")
+    for call in (
+        lambda: encoder.encode_conversation([USER], **options),
+        lambda: encoder.encode_batch([[USER]], **options),
+        lambda: encoder.render([USER], **options),
+    ):
+        with pytest.raises(FasttokError) as raised:
+            call()
+        assert (raised.value.kind, str(raised.value)) == ("option", message)
 
 
 def cut(text: bytes) -> bytes:

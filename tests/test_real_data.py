@@ -22,9 +22,13 @@ AssistantMask = Callable[[EncodedConversation], NDArray[np.uint8]]
 
 RECORDS = {"trajectories": 551, "chat": 1804, "multilingual": 5688}
 SETUPS: dict[str, tuple[str, dict[str, bool]]] = {
+    "kimi-k2": ("Kimi-K2-Instruct", {}),
+    "kimi-k2-thinking": ("Kimi-K2-Thinking", {}),
     "kimi-k2.5": ("Kimi-K2.5", {}),
     "kimi-k2.6": ("Kimi-K2.6", {}),
     "kimi-k2.6-preserve": ("Kimi-K2.6", {"preserve_thinking": True}),
+    "kimi-k2.7-code": ("Kimi-K2.7-Code", {}),
+    "kimi-k3": ("Kimi-K3", {}),
 }
 
 
@@ -51,7 +55,7 @@ def test_every_record_has_the_ids_and_the_mask_of_the_reference(
     records = read_records(data / f"{corpus}.jsonl.zst")
     assert len(records) == len(expected) == RECORDS[corpus]
 
-    batch = encoders[model.lower()].encode_batch(records, **options)
+    batch = encoders[setup.removesuffix("-preserve")].encode_batch(records, **options)
     for record, one in zip(records, batch, strict=True):
         name = json.loads(record)["id"]
         mask = assistant_mask(one)
@@ -66,15 +70,93 @@ def test_every_record_has_the_ids_and_the_mask_of_the_reference(
         assert np.all(one.loss_mask <= mask), name
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_what_trains_is_what_a_third_party_saw_the_model_emit(
-    encoders: dict[str, Encoder], digests: Path, number: int
-) -> None:
+@pytest.mark.parametrize("number", range(14))
+def test_what_trains_is_what_a_third_party_saw_the_model_emit(digests: Path, number: int) -> None:
     cases = json.loads((digests / "independent" / "canitoolcall.json").read_text())
-    cases = [case for case in cases if case["model"] == "Kimi-K2.6"]
-    assert len(cases) == 5
+    assert len(cases) == 14
     case = cases[number]
+    encoder = Encoder(case["model"])
     messages = [{"role": "user", "content": "What is the weather?"}, case["assistant"]]
-    one = encoders["kimi-k2.6"].encode_conversation(messages, **case["kwargs"])
+    one = encoder.encode_conversation(messages, **case["kwargs"])
     emitted = one.input_ids[one.loss_mask == 1].tolist()
+    # The token that ends a message, which the third party leaves out.
     assert emitted == [*case["output_token_ids"], 163_586], case["id"]
+
+
+SPECFORGE = {
+    "standard": ["Who are you?", "My name is Qwen2.", "How old are you?", "11 years old."],
+    "reasoning-multi-turn": [
+        "Can you recommend a good restaurant in Shanghai?",
+        "Sure! I think I can help with that.",
+        "Where is the Peace Hotel?",
+        "The Peace Hotel is located at the intersection of Nanjing East Road and the Bund.",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SPECFORGE)
+@pytest.mark.parametrize("model", ["kimi-k2-instruct", "kimi-k2-thinking"])
+def test_specforge_has_the_same_ids_and_the_structural_mask(
+    assistant_mask: AssistantMask, digests: Path, model: str, name: str
+) -> None:
+    expected = json.loads((digests / "independent" / f"{model}_{name}_ref.json").read_text())
+    turns = zip(("user", "assistant", "user", "assistant"), SPECFORGE[name], strict=True)
+    messages = [{"role": role, "content": content} for role, content in turns]
+    messages.insert(0, {"role": "system", "content": "You are a helpful assistant."})
+    one = Encoder(model).encode_conversation(messages)
+    assert one.input_ids.tolist() == expected["input_ids"]
+    assert assistant_mask(one).tolist() == expected["loss_mask"]
+
+
+WEATHER = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        },
+    }
+]
+CALL = {"id": "a", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}
+SMG: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
+    "plain_user_thinking": ([{"role": "user", "content": "Hi"}], {}),
+    "system_user_thinking": (
+        [{"role": "system", "content": "You are helpful"}, {"role": "user", "content": "Hi"}],
+        {},
+    ),
+    "plain_user_no_thinking": ([{"role": "user", "content": "Hi"}], {"thinking": False}),
+    "assistant_prior_turn": (
+        [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Hello!"},
+            {"role": "user", "content": "Bye"},
+        ],
+        {},
+    ),
+    "with_tools": ([{"role": "user", "content": "weather in Paris?"}], {"tools": WEATHER}),
+    "assistant_tool_call_then_result": (
+        [
+            {"role": "user", "content": "weather?"},
+            {"role": "assistant", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "a", "content": "sunny"},
+        ],
+        {"tools": WEATHER},
+    ),
+    "thinking_effort_low": ([{"role": "user", "content": "Hi"}], {"thinking_effort": "low"}),
+}
+
+
+@pytest.mark.parametrize("name", SMG)
+def test_k3_has_the_segments_of_a_third_party(encoders: dict[str, Encoder], digests: Path, name: str) -> None:
+    fixtures = json.loads((digests / "independent" / "smg_k3_render_fixtures.json").read_text())
+    assert fixtures.keys() == SMG.keys()
+    messages, options = SMG[name]
+    options = {"thinking_effort": None, "add_generation_prompt": True, **options}
+    encoder = encoders["kimi-k3"]
+    assert encoder.render(messages, **options) == fixtures[name]["text"]
+    expected: list[int] = []
+    for segment in fixtures[name]["segments"]:
+        tokenizer = encoder.tokenizer
+        encode = tokenizer.encode_with_special_tokens if segment["allow_special"] else tokenizer.encode_ordinary
+        expected += encode(segment["text"]).tolist()
+    assert encoder.encode_conversation(messages, **options).input_ids.tolist() == expected

@@ -6,8 +6,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use fasttok::RenderOptions;
 use fasttok::chat::json::{Object, Value};
+use fasttok::{RenderOptions, Template};
 
 const TEXT_LEN: usize = 1 << 20;
 
@@ -116,10 +116,9 @@ pub(crate) fn golden(model: &str) -> Vec<Vec<u8>> {
         .filter(|line| {
             let value = value(line);
             let case = value.as_object().expect("a case is an object");
-            let is_model = case
-                .get("model")
-                .and_then(Value::as_str)
-                .is_some_and(|name| name.eq_ignore_ascii_case(model));
+            let name = case.get("model").and_then(Value::as_str);
+            let template = Template::from_name(name.expect("a case names its model"));
+            let is_model = template.is_ok_and(|template| template.name() == model);
             let differs = ["error", "fasttok_error", "fasttok_text"];
             is_model && differs.iter().all(|key| case.get(key).is_none())
         })
@@ -133,18 +132,9 @@ pub(crate) fn value(line: &[u8]) -> Value<'_> {
 }
 
 /// The template switches of a golden case.
-pub(crate) fn options(case: &Object<'_>) -> RenderOptions {
-    let switch = |key: &str, default| match case
-        .get("options")
-        .and_then(Value::as_object)
-        .and_then(|options| options.get(key))
-    {
-        Some(Value::Bool(value)) => *value,
-        _ => default,
-    };
-    RenderOptions {
-        add_generation_prompt: switch("add_generation_prompt", false),
-        thinking: switch("thinking", true),
-        preserve_thinking: switch("preserve_thinking", false),
-    }
+pub(crate) fn options<'v>(case: &'v Object<'_>) -> RenderOptions<'v> {
+    let options = case.get("options").and_then(Value::as_object);
+    options.map_or_else(RenderOptions::default, |options| {
+        RenderOptions::from_object(options).expect("the options are known")
+    })
 }

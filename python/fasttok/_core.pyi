@@ -14,7 +14,17 @@ from typing import Final, Generic, Literal, SupportsIndex, TypeAlias, TypeVar, f
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttok.types import ConversationInput, ErrorKind, PrepareSummary, SpanPart, SpanRole, ToolsInput
+from fasttok.types import (
+    ConversationInput,
+    ErrorKind,
+    PrepareSummary,
+    ResponseFormatInput,
+    SpanPart,
+    SpanRole,
+    ThinkingEffort,
+    ToolChoice,
+    ToolsInput,
+)
 
 __all__ = [
     "RECORDS_FILE",
@@ -52,7 +62,7 @@ class FasttokError(ValueError):
     """A fault with its kind and its place: `messages[3].content: expected a string, …, found a number`.
 
     What is wrong with a conversation, a file or a model name is a FasttokError. An argument of the wrong Python type
-    (`thinking=1`, ids that are not integers) is a TypeError, as with any function.
+    (ids that are not integers, a number for a text) is a TypeError, as with any function.
 
     >>> try:
     ...     fasttok.encode_conversation([{"role": "user", "content": 1}])
@@ -97,10 +107,12 @@ class Encoder:
     def __new__(cls, model: str = "kimi-k2.5", *, template: str | None = None) -> Encoder:
         """Load the encoder of a model.
 
-        `model` is `kimi-k2.5` or `kimi-k2.6`, in upper or lower case, with or without `moonshotai/`; the vocabulary
-        comes with the package, and nothing is downloaded. Or it is a folder with the model's tokenizer files:
-        `tiktoken.model` and `tokenizer_config.json`, or `tokenizer.json`. `template` (a model name) says which chat
-        template to use, and is needed only for a folder whose own names do not tell.
+        `model` is one of `kimi-k2-0711`, `kimi-k2`, `kimi-k2-thinking`, `kimi-k2.5`, `kimi-k2.6`, `kimi-k2.7-code`,
+        `kimi-k3`, `kimi-linear`, `kimi-vl`, `moonlight`, or the name of a model that has such a template, in upper or
+        lower case, with or without `moonshotai/`; the vocabulary comes with the package, and nothing is downloaded.
+        Or it is a folder with the model's tokenizer files: `tiktoken.model` and `tokenizer_config.json`, or
+        `tokenizer.json`. `template` (a model name) says which chat template to use, and is needed only for a folder
+        whose own names do not tell.
 
         Raises FasttokError: `unknown_model` for a name that is not known or a folder whose template is not clear;
         `vocab`, `json` or `io` for a folder whose files are missing, damaged or not Kimi's.
@@ -112,7 +124,7 @@ class Encoder:
 
     @property
     def template(self) -> str:
-        """The chat template: `kimi-k2.5` or `kimi-k2.6`."""
+        """The name of the chat template, such as `kimi-k2.5`."""
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -126,14 +138,22 @@ class Encoder:
         add_generation_prompt: bool = False,
         thinking: bool = True,
         preserve_thinking: bool = False,
+        thinking_effort: ThinkingEffort | None = "max",
+        tool_choice: ToolChoice | None = None,
+        response_format: ResponseFormatInput | None = None,
     ) -> EncodedConversation:
         """Encode one conversation. The options are those of the model's own `apply_chat_template`.
 
         - `tools`: the tools declared to the model; they take the place of the conversation's own, even if empty.
         - `add_generation_prompt`: end with the header of an assistant turn, for a model to go on from.
-        - `thinking`: False shows no reasoning. True shows that of the turns after the last assistant message
-          without tool calls, as the templates do; see `preserve_thinking`.
-        - `preserve_thinking`: show all reasoning. Kimi-K2.6 only; Kimi-K2.5 has no such switch and ignores it.
+        - `thinking`: False shows no reasoning. True shows what the template shows: Kimi-K3 and Kimi-K2.7-Code all,
+          Kimi-K2.5 and Kimi-K2.6 that of the turns after the last assistant message without tool calls. Kimi-K2.5,
+          Kimi-K2.6 and Kimi-K3 only.
+        - `preserve_thinking`: show all reasoning. Kimi-K2.6 only.
+        - `thinking_effort`, `tool_choice`, `response_format`: what Kimi-K3 is told in system messages of their own.
+          None says nothing; the effort is `max` unless given, as in the model's own tokenizer.
+
+        A template ignores the options that its model does not have, as the model's own does.
 
         Raises FasttokError: `conversation` with the path of whatever is missing or of the wrong type, `json` for text
         that is not JSON.
@@ -146,6 +166,9 @@ class Encoder:
         add_generation_prompt: bool = False,
         thinking: bool = True,
         preserve_thinking: bool = False,
+        thinking_effort: ThinkingEffort | None = "max",
+        tool_choice: ToolChoice | None = None,
+        response_format: ResponseFormatInput | None = None,
         num_threads: int | None = None,
     ) -> EncodedBatch:
         """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
@@ -173,6 +196,9 @@ class Encoder:
         add_generation_prompt: bool = False,
         thinking: bool = True,
         preserve_thinking: bool = False,
+        thinking_effort: ThinkingEffort | None = "max",
+        tool_choice: ToolChoice | None = None,
+        response_format: ResponseFormatInput | None = None,
     ) -> str:
         """The text of a conversation, special tokens written out: `apply_chat_template(…, tokenize=False)`.
 
@@ -355,6 +381,10 @@ class Span:
     def sampled(self) -> bool:
         """Whether the model produced it when the turn was sampled; the loss mask is this, token by token."""
 
+    @property
+    def prefilled(self) -> bool:
+        """Whether the generation prompt supplies it after the header, as `<think>` from Kimi-K2.5 on."""
+
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -367,6 +397,9 @@ def encode_conversation(
     add_generation_prompt: bool = False,
     thinking: bool = True,
     preserve_thinking: bool = False,
+    thinking_effort: ThinkingEffort | None = "max",
+    tool_choice: ToolChoice | None = None,
+    response_format: ResponseFormatInput | None = None,
 ) -> EncodedConversation:
     """`Encoder(model).encode_conversation(messages, …)`, with the encoder of each model kept for the next call."""
 
@@ -378,6 +411,9 @@ def prepare(
     add_generation_prompt: bool = False,
     thinking: bool = True,
     preserve_thinking: bool = False,
+    thinking_effort: ThinkingEffort | None = "max",
+    tool_choice: ToolChoice | None = None,
+    response_format: ResponseFormatInput | None = None,
     num_threads: int | None = None,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> PrepareSummary:

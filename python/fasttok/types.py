@@ -18,10 +18,13 @@ __all__ = [
     "FunctionDeclaration",
     "Message",
     "PrepareSummary",
+    "ResponseFormatInput",
     "SpanPart",
     "SpanRole",
+    "ThinkingEffort",
     "Tool",
     "ToolCall",
+    "ToolChoice",
     "ToolsInput",
 ]
 
@@ -113,6 +116,16 @@ numpy arrays and scalars, as pandas reads them from Parquet, stand for the lists
 
 ToolsInput: TypeAlias = Sequence[Tool | Mapping[str, Any]] | str | bytes
 """A list or tuple of tool declarations, or the same as JSON in str or bytes."""
+
+ThinkingEffort: TypeAlias = Literal["low", "high", "max"]
+"""How much Kimi-K3 is asked to think."""
+
+ToolChoice: TypeAlias = Literal["auto", "required", "none"]
+"""Whether Kimi-K3 is told that it must call tools, or must not; `auto` says nothing."""
+
+ResponseFormatInput: TypeAlias = Mapping[str, Any] | str | bytes
+"""The form of Kimi-K3's answer as an API request names it, or the same as JSON: `{"type": "json_object"}`, or
+`{"type": "json_schema", "json_schema": {"schema": …}}`; `{"type": "text"}` says nothing."""
 
 SpanRole: TypeAlias = Literal["system", "user", "assistant", "tool", "other"]
 """Who speaks; `other` is any further role, such as `developer`."""

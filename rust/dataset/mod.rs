@@ -46,13 +46,13 @@ const QUOTED_FAILURES: usize = 10;
 
 /// What to prepare, and how.
 #[derive(Clone, Debug)]
-pub struct PrepareOptions {
+pub struct PrepareOptions<'v> {
     /// JSONL files, plain or compressed.
     pub inputs: Vec<PathBuf>,
     /// The folder for the records.
     pub output: PathBuf,
     /// The switches of the template.
-    pub render: RenderOptions<'static>,
+    pub render: RenderOptions<'v>,
     /// Threads that encode; all that the machine offers if None.
     pub num_threads: Option<NonZero<usize>>,
 }
@@ -113,7 +113,7 @@ enum Outcome {
 /// cannot be encoded is counted, not raised.
 pub fn prepare(
     encoder: &Encoder,
-    options: &PrepareOptions,
+    options: &PrepareOptions<'_>,
     mut report: impl FnMut(&Progress) -> Result<()>,
 ) -> Result<Summary> {
     let mut progress = Progress {
@@ -167,14 +167,14 @@ pub fn prepare(
 
 /// Where outcomes go: the two files, and the count.
 struct Sink<'o> {
-    options: &'o PrepareOptions,
+    options: &'o PrepareOptions<'o>,
     records: PendingFile,
     rejected: Option<PendingFile>,
     summary: Summary,
 }
 
 impl<'o> Sink<'o> {
-    fn create(options: &'o PrepareOptions) -> Result<Self> {
+    fn create(options: &'o PrepareOptions<'o>) -> Result<Self> {
         Ok(Self {
             options,
             records: PendingFile::create(options.output.join(RECORDS_FILE))?,
@@ -287,7 +287,7 @@ fn chunked(mut lines: Lines) -> impl Iterator<Item = Vec<Line>> {
 
 fn encode_line(
     encoder: &Encoder,
-    options: &PrepareOptions,
+    options: &PrepareOptions<'_>,
     line: &Line,
     scratch: &mut Scratch,
 ) -> Outcome {

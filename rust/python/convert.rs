@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::num::NonZero;
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use typed_arena::Arena;
 
@@ -15,7 +15,11 @@ use crate::error::{Error, ErrorKind};
 use crate::python::error::to_pyerr;
 
 /// Keeps Python strings alive that values borrow from.
-pub(super) type Strings = Arena<PyBackedStr>;
+#[derive(Default)]
+pub(super) struct Strings {
+    texts: Arena<PyBackedStr>,
+    bytes: Arena<PyBackedBytes>,
+}
 
 /// Why an object has no value.
 pub(super) enum Refusal {
@@ -57,7 +61,7 @@ impl From<PyErr> for Refusal {
 }
 
 /// A conversation: a list of messages, a dict with `messages`, or either as JSON in `str` or `bytes`.
-pub(super) fn input<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Read<Input<'a>> {
+pub(super) fn input<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read<Input<'a>> {
     if let Some(text) = json(object, strings)? {
         return Ok(Input::Json(text));
     }
@@ -68,32 +72,41 @@ pub(super) fn input<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> R
     }
 }
 
-/// `tools` as an argument: a list of dicts, or JSON in `str` or `bytes`.
-pub(super) fn tools<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Read<Value<'a>> {
+/// The argument `name`: Python objects; `tools` and `response_format` may be JSON in `str` or `bytes` too.
+pub(super) fn argument<'a>(
+    object: &Bound<'_, PyAny>,
+    strings: &'a Strings,
+    name: &'static str,
+) -> Read<Value<'a>> {
+    let is_json = matches!(name, "tools" | "response_format");
     let read = match json(object, strings) {
-        Ok(Some(text)) => Value::from_json(text).map_err(Refusal::Fault),
-        Ok(None) => value(object, strings, 0),
+        Ok(Some(text)) if is_json => Value::from_json(text).map_err(Refusal::Fault),
+        Ok(_) => value(object, strings, 0),
         Err(refusal) => Err(refusal),
     };
-    read.map_err(|refusal| refusal.at("tools"))
+    read.map_err(|refusal| refusal.at(name))
 }
 
 /// A number of threads, which counts from 1.
-pub(super) fn num_threads(wanted: Option<i64>) -> Result<Option<NonZero<usize>>, Error> {
+pub(super) fn num_threads(wanted: &Bound<'_, PyAny>) -> PyResult<Option<NonZero<usize>>> {
+    let py = wanted.py();
     let check = |wanted: i64| {
         let threads = usize::try_from(wanted).ok().and_then(NonZero::new);
         threads.ok_or_else(|| {
             let message = format!("expected at least 1, found {wanted}");
-            Error::new(ErrorKind::Option, message).at("num_threads")
+            to_pyerr(
+                py,
+                &Error::new(ErrorKind::Option, message).at("num_threads"),
+            )
         })
     };
-    wanted.map(check).transpose()
+    wanted.extract::<Option<i64>>()?.map(check).transpose()
 }
 
 /// JSON text, if that is what the object is.
-fn json<'a>(object: &'a Bound<'_, PyAny>, strings: &'a Strings) -> Read<Option<&'a [u8]>> {
+fn json<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read<Option<&'a [u8]>> {
     if let Ok(text) = object.cast::<PyBytes>() {
-        return Ok(Some(text.as_bytes()));
+        return Ok(Some(strings.bytes.alloc(text.clone().into())));
     }
     match object.cast::<PyString>() {
         Ok(text) => Ok(Some(string(text, strings)?.as_bytes())),
@@ -215,7 +228,7 @@ fn list<'a, 'py>(
 
 fn string<'a>(text: &Bound<'_, PyString>, strings: &'a Strings) -> Read<&'a str> {
     match PyBackedStr::try_from(text.clone()) {
-        Ok(text) => Ok(strings.alloc(text)),
+        Ok(text) => Ok(strings.texts.alloc(text)),
         Err(_) => Err(fault(
             "expected text that UTF-8 can hold, found half of a surrogate pair",
         )),

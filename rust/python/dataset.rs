@@ -5,45 +5,39 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::chat::templates::RenderOptions;
 use crate::dataset::{self, PrepareOptions, Progress};
 use crate::error::{Error, ErrorKind};
-use crate::python::convert;
+use crate::python::convert::Strings;
 use crate::python::encoder::Encoder;
 use crate::python::error::to_pyerr;
+use crate::python::options::Options;
 
 #[pyfunction]
-#[pyo3(signature = (
-    encoder, inputs, output, *, add_generation_prompt=false, thinking=true, preserve_thinking=false, num_threads=None,
-    progress=None
-))]
+#[pyo3(
+    signature = (encoder, inputs, output, *, progress=None, **options),
+    text_signature = "(encoder, inputs, output, *, add_generation_prompt=False, thinking=True, \
+                      preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
+                      num_threads=None, progress=None)"
+)]
 #[expect(
-    clippy::too_many_arguments,
     clippy::needless_pass_by_value,
-    reason = "keyword arguments of the Python function, which pyo3 hands over by value"
+    reason = "pyo3 hands arguments over by value"
 )]
 pub(super) fn prepare<'py>(
     py: Python<'py>,
     encoder: &Encoder,
     inputs: Vec<PathBuf>,
     output: PathBuf,
-    add_generation_prompt: bool,
-    thinking: bool,
-    preserve_thinking: bool,
-    num_threads: Option<i64>,
     progress: Option<Py<PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let render = RenderOptions {
-        add_generation_prompt,
-        thinking,
-        preserve_thinking,
-    };
-    let num_threads = convert::num_threads(num_threads).map_err(|error| to_pyerr(py, &error))?;
+    let strings = Strings::default();
+    let options = Options::read("prepare", &["num_threads"], options, &strings)?;
     let options = PrepareOptions {
         inputs,
         output,
-        render,
-        num_threads,
+        render: options.render(py)?,
+        num_threads: options.num_threads,
     };
     let core = encoder.core();
     let mut raised: Option<PyErr> = None;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyType};
 
+use crate::chat::json::Value;
 use crate::chat::templates::{RenderOptions, Template};
 use crate::encoder;
 use crate::encoder::Input;
@@ -13,6 +14,7 @@ use crate::error::Error;
 use crate::python::convert::{self, Refusal, Strings};
 use crate::python::encoded::{EncodedBatch, EncodedConversation};
 use crate::python::error::to_pyerr;
+use crate::python::options::Options;
 use crate::python::tokenizer::Tokenizer;
 
 /// What `Encoder(…)` was called with.
@@ -33,38 +35,40 @@ impl Encoder {
     fn encode(
         &self,
         messages: &Bound<'_, PyAny>,
-        tools: Option<&Bound<'_, PyAny>>,
-        options: RenderOptions,
+        given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<EncodedConversation> {
-        let py = messages.py();
-        let encoded = self.with_input(messages, tools, |core, input, tools| {
-            core.encode_input(input, tools, options, &mut core.checkout())
-        })?;
-        Ok(EncodedConversation::new(py, encoded))
+        let encoded = self.with_input(
+            "encode_conversation",
+            messages,
+            given,
+            |core, input, tools, options| {
+                core.encode_input(input, tools, options, &mut core.checkout())
+            },
+        )?;
+        Ok(EncodedConversation::new(messages.py(), encoded))
     }
 
-    /// Translates the arguments, and calls `work` with the GIL released.
+    /// Translates the arguments of `function`, and calls `work` with the GIL released.
     fn with_input<T: Send>(
         &self,
+        function: &str,
         messages: &Bound<'_, PyAny>,
-        tools: Option<&Bound<'_, PyAny>>,
+        given: Option<&Bound<'_, PyDict>>,
         work: impl FnOnce(
             &encoder::Encoder,
             &Input<'_>,
-            Option<&crate::chat::json::Value<'_>>,
+            Option<&Value<'_>>,
+            RenderOptions<'_>,
         ) -> Result<T, Error>
         + Send,
     ) -> PyResult<T> {
         let py = messages.py();
-        let refuse = |refusal: Refusal| refusal.into_pyerr(py);
-        let strings = Strings::new();
-        let input = convert::input(messages, &strings).map_err(refuse)?;
-        let tools = tools
-            .map(|tools| convert::tools(tools, &strings))
-            .transpose()
-            .map_err(refuse)?;
+        let strings = Strings::default();
+        let options = Options::read(function, &["tools"], given, &strings)?;
+        let input = convert::input(messages, &strings).map_err(|refusal| refusal.into_pyerr(py))?;
         let core = &*self.core;
-        py.detach(|| work(core, &input, tools.as_ref()))
+        let (tools, render) = (options.tools.as_ref(), options.render(py)?);
+        py.detach(|| work(core, &input, tools, render))
             .map_err(|error| to_pyerr(py, &error))
     }
 }
@@ -101,81 +105,69 @@ impl Encoder {
         Tokenizer::new(slf.clone().unbind())
     }
 
-    #[pyo3(signature = (messages, *, tools=None, add_generation_prompt=false, thinking=true, preserve_thinking=false))]
+    #[pyo3(
+        signature = (messages, **options),
+        text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
+                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None)"
+    )]
     fn encode_conversation(
         &self,
         messages: &Bound<'_, PyAny>,
-        tools: Option<&Bound<'_, PyAny>>,
-        add_generation_prompt: bool,
-        thinking: bool,
-        preserve_thinking: bool,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<EncodedConversation> {
-        self.encode(
-            messages,
-            tools,
-            RenderOptions {
-                add_generation_prompt,
-                thinking,
-                preserve_thinking,
-            },
-        )
+        self.encode(messages, options)
     }
 
-    #[pyo3(signature = (
-        conversations, *, add_generation_prompt=false, thinking=true, preserve_thinking=false, num_threads=None
-    ))]
+    #[pyo3(
+        signature = (conversations, **options),
+        text_signature = "($self, conversations, *, add_generation_prompt=False, thinking=True, \
+                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
+                          num_threads=None)"
+    )]
     fn encode_batch(
         &self,
         conversations: &Bound<'_, PyAny>,
-        add_generation_prompt: bool,
-        thinking: bool,
-        preserve_thinking: bool,
-        num_threads: Option<i64>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<EncodedBatch> {
         let py = conversations.py();
-        let num_threads =
-            convert::num_threads(num_threads).map_err(|error| to_pyerr(py, &error))?;
-        let options = RenderOptions {
-            add_generation_prompt,
-            thinking,
-            preserve_thinking,
-        };
-        let items: Vec<Bound<'_, PyAny>> = conversations.try_iter()?.collect::<PyResult<_>>()?;
-        let strings = Strings::new();
-        let read = |(index, item)| {
-            convert::input(item, &strings)
+        let strings = Strings::default();
+        let options = Options::read("encode_batch", &["num_threads"], options, &strings)?;
+        let read = |(index, item): (usize, PyResult<Bound<'_, PyAny>>)| {
+            convert::input(&item?, &strings)
                 .map_err(|refusal: Refusal| refusal.at_index(index, "conversations").into_pyerr(py))
         };
-        let inputs: Vec<Input<'_>> = items
-            .iter()
+        let inputs: Vec<Input<'_>> = conversations
+            .try_iter()?
             .enumerate()
             .map(read)
             .collect::<PyResult<_>>()?;
         let core = &*self.core;
-        let batch = py.detach(|| core.encode_batch(&inputs, options, num_threads));
+        let (render, num_threads) = (options.render(py)?, options.num_threads);
+        let batch = py.detach(|| core.encode_batch(&inputs, render, num_threads));
         Ok(EncodedBatch::new(
             py,
             batch.map_err(|error| to_pyerr(py, &error))?,
         ))
     }
 
-    #[pyo3(signature = (messages, *, tools=None, add_generation_prompt=false, thinking=true, preserve_thinking=false))]
+    #[pyo3(
+        signature = (messages, **options),
+        text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
+                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None)"
+    )]
     fn render(
         &self,
         messages: &Bound<'_, PyAny>,
-        tools: Option<&Bound<'_, PyAny>>,
-        add_generation_prompt: bool,
-        thinking: bool,
-        preserve_thinking: bool,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<String> {
-        let options = RenderOptions {
-            add_generation_prompt,
-            thinking,
-            preserve_thinking,
-        };
-        self.with_input(messages, tools, |core, input, tools| {
-            input.read(tools, |conversation| core.render(conversation, options))
-        })
+        self.with_input(
+            "render",
+            messages,
+            options,
+            |core, input, tools, options| {
+                input.read(tools, |conversation| core.render(conversation, options))
+            },
+        )
     }
 
     fn __repr__(&self) -> String {
@@ -199,16 +191,15 @@ impl Encoder {
 static ENCODERS: LazyLock<Mutex<HashMap<String, Py<Encoder>>>> = LazyLock::new(Mutex::default);
 
 #[pyfunction]
-#[pyo3(signature = (
-    messages, model="kimi-k2.5", *, tools=None, add_generation_prompt=false, thinking=true, preserve_thinking=false
-))]
+#[pyo3(
+    signature = (messages, model="kimi-k2.5", **options),
+    text_signature = "(messages, model='kimi-k2.5', *, tools=None, add_generation_prompt=False, thinking=True, \
+                      preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None)"
+)]
 pub(super) fn encode_conversation(
     messages: &Bound<'_, PyAny>,
     model: &str,
-    tools: Option<&Bound<'_, PyAny>>,
-    add_generation_prompt: bool,
-    thinking: bool,
-    preserve_thinking: bool,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<EncodedConversation> {
     let py = messages.py();
     let kept = || ENCODERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -223,13 +214,5 @@ pub(super) fn encode_conversation(
             .or_insert(loaded)
             .clone_ref(py)
     };
-    encoder.get().encode(
-        messages,
-        tools,
-        RenderOptions {
-            add_generation_prompt,
-            thinking,
-            preserve_thinking,
-        },
-    )
+    encoder.get().encode(messages, options)
 }

@@ -9,6 +9,7 @@ mod dataset;
 mod encoded;
 mod encoder;
 mod error;
+mod options;
 mod spans;
 mod tokenizer;
 

@@ -16,8 +16,8 @@ pub(super) struct Spans {
     range: Range<usize>,
 }
 
-/// A span as its fields: role, part, message index, start, end, sampled.
-type Fields<'t> = (&'t str, &'t str, Option<u32>, u32, u32, bool);
+/// A span as its fields: role, part, message index, start, end, sampled, prefilled.
+type Fields<'t> = (&'t str, &'t str, Option<u32>, u32, u32, bool, bool);
 
 impl Spans {
     pub(super) fn new(all: Arc<[encoded::Span]>, range: Range<usize>) -> Self {
@@ -60,7 +60,8 @@ impl Spans {
     fn _rebuild(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
         let read = |fields: PyResult<Bound<'_, PyAny>>| {
             let fields = fields?;
-            let (role, part, message_index, start, end, sampled): Fields<'_> = fields.extract()?;
+            let (role, part, message_index, start, end, sampled, prefilled): Fields<'_> =
+                fields.extract()?;
             let part = Part::from_name(part)
                 .ok_or_else(|| PyValueError::new_err(format!("unknown part `{part}`")))?;
             let facts = Facts {
@@ -68,6 +69,7 @@ impl Spans {
                 message_index,
                 part,
                 sampled,
+                prefilled,
             };
             Ok(encoded::Span { facts, start, end })
         };
@@ -86,6 +88,7 @@ fn fields(span: &encoded::Span) -> Fields<'static> {
         span.start,
         span.end,
         facts.sampled,
+        facts.prefilled,
     )
 }
 
@@ -125,13 +128,20 @@ impl Span {
         self.0.facts.sampled
     }
 
+    #[getter]
+    fn prefilled(&self) -> bool {
+        self.0.facts.prefilled
+    }
+
     fn __repr__(&self) -> String {
         let message_index = self
             .message_index()
             .map_or_else(|| "None".to_owned(), |index| index.to_string());
-        let sampled = if self.sampled() { "True" } else { "False" };
+        let python = |value| if value { "True" } else { "False" };
+        let (sampled, prefilled) = (python(self.sampled()), python(self.prefilled()));
         format!(
-            "Span(role='{}', part='{}', message_index={message_index}, start={}, end={}, sampled={sampled})",
+            "Span(role='{}', part='{}', message_index={message_index}, start={}, end={}, sampled={sampled}, \
+             prefilled={prefilled})",
             self.role(),
             self.part(),
             self.start(),

@@ -50,7 +50,7 @@ fn render(
         text: im_chat::reasoning_content,
         is_shown: |index| index >= history && options.thinking,
     };
-    render_with(conversation, options, segments, reasoning)
+    render_with(conversation, options, segments, &reasoning)
 }
 
 /// Which reasoning a message has, and whether the template shows that of message `index`.
@@ -64,7 +64,7 @@ pub(super) fn render_with(
     conversation: &Conversation<'_>,
     options: RenderOptions<'_>,
     segments: &mut Segments,
-    reasoning: ReasoningRule<impl Fn(usize) -> bool>,
+    reasoning: &ReasoningRule<impl Fn(usize) -> bool>,
 ) -> Result<u32> {
     im_chat::require_messages(conversation)?;
     if !conversation.tools.is_empty() {

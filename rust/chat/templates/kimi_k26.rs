@@ -29,7 +29,7 @@ fn render(
         text: reasoning_text,
         is_shown: |index| options.preserve_thinking || (index >= history && options.thinking),
     };
-    kimi_k25::render_with(conversation, options, segments, reasoning)
+    kimi_k25::render_with(conversation, options, segments, &reasoning)
 }
 
 /// `reasoning` comes first here, even an empty one.

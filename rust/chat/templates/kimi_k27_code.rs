@@ -32,5 +32,5 @@ fn render(
         text: kimi_k26::reasoning_text,
         is_shown: |_| true,
     };
-    kimi_k25::render_with(conversation, options, segments, reasoning)
+    kimi_k25::render_with(conversation, options, segments, &reasoning)
 }

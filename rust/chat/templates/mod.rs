@@ -3,11 +3,13 @@
 //! `docs/adding-a-template.md` says how to add one.
 
 mod im_chat;
+mod options;
 
 use std::fmt;
 
+pub use options::{RenderOptions, ResponseFormat, ThinkingEffort, ToolChoice};
+
 use crate::chat::conversation::Conversation;
-use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Segments};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -94,105 +96,6 @@ impl PartialEq for Template {
 }
 
 impl Eq for Template {}
-
-/// How much K3 is asked to think; the model's own tokenizer asks for `max`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThinkingEffort {
-    /// Little.
-    Low,
-    /// More.
-    High,
-    /// All it can.
-    #[default]
-    Max,
-    /// Nothing is said of it.
-    Unstated,
-}
-
-/// Whether K3 is told to call tools, or not to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ToolChoice {
-    /// Nothing is said of it.
-    #[default]
-    Auto,
-    /// It must.
-    Required,
-    /// It must not.
-    None,
-}
-
-/// The form that K3's answer must have.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum ResponseFormat<'v> {
-    /// Nothing is said of it.
-    #[default]
-    Text,
-    /// JSON.
-    JsonObject,
-    /// JSON that fits this schema.
-    JsonSchema(&'v Value<'v>),
-}
-
-impl<'v> ResponseFormat<'v> {
-    /// The format that an API request names: `{"type": "json_object"}`, or `{"type": "json_schema", "json_schema":
-    /// {"schema": …}}`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Option`] for another type, or without a schema where there must be one.
-    pub fn from_value(value: &'v Value<'v>) -> Result<Self> {
-        let wrong = |message: String| Error::new(ErrorKind::Option, message).at("response_format");
-        let Some(format) = value.as_object() else {
-            return Err(wrong(format!("expected an object, found {}", value.kind())));
-        };
-        match format.get("type").and_then(Value::as_str) {
-            Some("text") => Ok(Self::Text),
-            Some("json_object") => Ok(Self::JsonObject),
-            Some("json_schema") => {
-                let schema = format.get("json_schema").and_then(Value::as_object);
-                match schema.and_then(|schema| schema.get("schema")) {
-                    Some(schema) => Ok(Self::JsonSchema(schema)),
-                    None => Err(wrong(
-                        "expected a `schema` in `json_schema`, found none".into(),
-                    )),
-                }
-            }
-            _ => Err(wrong(
-                "expected a `type` of text, json_object or json_schema".into(),
-            )),
-        }
-    }
-}
-
-/// The switches of a template, with the defaults of the models' own `apply_chat_template` for whole conversations. A
-/// template ignores the switches that its model does not have, as its reference does.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RenderOptions<'v> {
-    /// Ends the prompt with the header of an assistant turn, for the model to go on.
-    pub add_generation_prompt: bool,
-    /// False shows the model no reasoning and asks for none. K2.5, K2.6 and K3.
-    pub thinking: bool,
-    /// Keeps the reasoning of finished turns. K2.6.
-    pub preserve_thinking: bool,
-    /// How much to think. K3.
-    pub thinking_effort: ThinkingEffort,
-    /// Whether to call tools. K3.
-    pub tool_choice: ToolChoice,
-    /// The form of the answer. K3.
-    pub response_format: ResponseFormat<'v>,
-}
-
-impl Default for RenderOptions<'_> {
-    fn default() -> Self {
-        Self {
-            add_generation_prompt: false,
-            thinking: true,
-            preserve_thinking: false,
-            thinking_effort: ThinkingEffort::default(),
-            tool_choice: ToolChoice::default(),
-            response_format: ResponseFormat::default(),
-        }
-    }
-}
 
 impl Template {
     /// The name by which it is asked for.

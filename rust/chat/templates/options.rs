@@ -1,0 +1,173 @@
+//! The switches of templates, and their spelling in Python, on the command line and in files.
+
+use crate::chat::json::{Object, Value};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The switches of a template, with the defaults of the models' own `apply_chat_template` for whole conversations. A
+/// template ignores the switches that its model does not have, as its reference does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RenderOptions<'v> {
+    /// Ends the prompt with the header of an assistant turn, for the model to go on.
+    pub add_generation_prompt: bool,
+    /// False shows the model no reasoning and asks for none. K2.5, K2.6 and K3.
+    pub thinking: bool,
+    /// Keeps the reasoning of finished turns. K2.6.
+    pub preserve_thinking: bool,
+    /// How much to think. K3.
+    pub thinking_effort: ThinkingEffort,
+    /// Whether to call tools. K3.
+    pub tool_choice: ToolChoice,
+    /// The form of the answer. K3.
+    pub response_format: ResponseFormat<'v>,
+}
+
+/// How much K3 is asked to think; the model's own tokenizer asks for `max`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThinkingEffort {
+    /// Little.
+    Low,
+    /// More.
+    High,
+    /// All it can.
+    #[default]
+    Max,
+    /// Nothing is said of it.
+    Unstated,
+}
+
+/// Whether K3 is told to call tools, or not to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// Nothing is said of it.
+    #[default]
+    Auto,
+    /// It must.
+    Required,
+    /// It must not.
+    None,
+}
+
+/// The form that K3's answer must have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ResponseFormat<'v> {
+    /// Nothing is said of it.
+    #[default]
+    Text,
+    /// JSON.
+    JsonObject,
+    /// JSON that fits this schema.
+    JsonSchema(&'v Value<'v>),
+}
+
+impl Default for RenderOptions<'_> {
+    fn default() -> Self {
+        Self {
+            add_generation_prompt: false,
+            thinking: true,
+            preserve_thinking: false,
+            thinking_effort: ThinkingEffort::default(),
+            tool_choice: ToolChoice::default(),
+            response_format: ResponseFormat::default(),
+        }
+    }
+}
+
+impl<'v> RenderOptions<'v> {
+    /// The names of the switches.
+    pub const NAMES: [&'static str; 6] = [
+        "add_generation_prompt",
+        "thinking",
+        "preserve_thinking",
+        "thinking_effort",
+        "tool_choice",
+        "response_format",
+    ];
+
+    /// The switches that an object spells out, the others at their defaults. Null is a default too, but for
+    /// `thinking_effort`, of which it says nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Option`] for a name that is not known, or a value that it cannot take.
+    pub fn from_object(object: &'v Object<'v>) -> Result<Self> {
+        let mut options = Self::default();
+        for (name, value) in object.iter() {
+            let set = options.set(name, value);
+            set.map_err(|error| error.at(name.to_owned()))?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &'v Value<'v>) -> Result<()> {
+        match (name, value) {
+            ("thinking_effort", Value::Null) => self.thinking_effort = ThinkingEffort::Unstated,
+            (name, Value::Null) if Self::NAMES.contains(&name) => {}
+            ("add_generation_prompt", value) => self.add_generation_prompt = boolean(value)?,
+            ("thinking", value) => self.thinking = boolean(value)?,
+            ("preserve_thinking", value) => self.preserve_thinking = boolean(value)?,
+            ("thinking_effort", value) => {
+                self.thinking_effort = match value.as_str() {
+                    Some("low") => ThinkingEffort::Low,
+                    Some("high") => ThinkingEffort::High,
+                    Some("max") => ThinkingEffort::Max,
+                    _ => return Err(not_one_of("low, high, max or null", value)),
+                }
+            }
+            ("tool_choice", value) => {
+                self.tool_choice = match value.as_str() {
+                    Some("auto") => ToolChoice::Auto,
+                    Some("required") => ToolChoice::Required,
+                    Some("none") => ToolChoice::None,
+                    _ => return Err(not_one_of("auto, required, none or null", value)),
+                }
+            }
+            ("response_format", value) => self.response_format = ResponseFormat::from_value(value)?,
+            _ => {
+                let known = Self::NAMES.join(", ");
+                return Err(wrong(format!("unknown option: the known ones are {known}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'v> ResponseFormat<'v> {
+    /// As an API request spells it: `{"type": "json_object"}`, or `{"type": "json_schema", "json_schema": {"schema":
+    /// …}}`.
+    fn from_value(value: &'v Value<'v>) -> Result<Self> {
+        let Some(format) = value.as_object() else {
+            return Err(not_one_of("an object", value));
+        };
+        match format.get("type").and_then(Value::as_str) {
+            Some("text") => Ok(Self::Text),
+            Some("json_object") => Ok(Self::JsonObject),
+            Some("json_schema") => {
+                let schema = format.get("json_schema").and_then(Value::as_object);
+                match schema.and_then(|schema| schema.get("schema")) {
+                    Some(schema) => Ok(Self::JsonSchema(schema)),
+                    None => Err(wrong("expected a `schema` in `json_schema`, found none")),
+                }
+            }
+            _ => Err(wrong(
+                "expected a `type` of text, json_object or json_schema",
+            )),
+        }
+    }
+}
+
+fn boolean(value: &Value<'_>) -> Result<bool> {
+    match value {
+        Value::Bool(value) => Ok(*value),
+        other => Err(not_one_of("true or false", other)),
+    }
+}
+
+fn not_one_of(expected: &str, found: &Value<'_>) -> Error {
+    match found.as_str() {
+        Some(text) => wrong(format!("expected {expected}, found `{text}`")),
+        None => wrong(format!("expected {expected}, found {}", found.kind())),
+    }
+}
+
+fn wrong(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::Option, message)
+}
