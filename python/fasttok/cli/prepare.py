@@ -24,7 +24,11 @@ def prepare(
     ],
     model: Annotated[
         str,
-        typer.Option(metavar="NAME", help="What is trained: kimi-k2.5, kimi-k2.6, or a folder with tokenizer files."),
+        typer.Option(
+            metavar="NAME",
+            help="What is trained: kimi-k2, kimi-k2-thinking, kimi-k2.5, kimi-k2.6, kimi-k3, … (a wrong name lists all), "
+            "or a folder with tokenizer files.",
+        ),
     ],
     template: Annotated[
         str | None, typer.Option(metavar="NAME", help="The chat template, if not the one that the model's name says.")
@@ -33,7 +37,11 @@ def prepare(
         int | None, typer.Option(min=1, metavar="N", help="Threads that encode; by default all, at most 256.")
     ] = None,
     thinking: Annotated[
-        bool, typer.Option("--thinking/--no-thinking", help="Show the assistant's reasoning, or leave all of it out.")
+        bool,
+        typer.Option(
+            "--thinking/--no-thinking",
+            help="Show the assistant's reasoning as the template does, or none (kimi-k2.5, kimi-k2.6, kimi-k3).",
+        ),
     ] = True,
     preserve_thinking: Annotated[
         bool, typer.Option("--preserve-thinking", help="Keep the reasoning of finished turns too; kimi-k2.6 only.")
