@@ -19,7 +19,7 @@ const MODEL: &str = "kimi-k2.5";
 fn ids(encoder: &Encoder, value: &Value<'_>, options: RenderOptions<'_>) -> Vec<TokenId> {
     let conversation = Conversation::from_value(value, None).expect("the conversation is sound");
     encoder
-        .encode_conversation(&conversation, options)
+        .encode_conversation(&conversation, options.into())
         .expect("the conversation renders")
         .input_ids
 }
@@ -71,7 +71,7 @@ fn bench_encode(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::new(name, threads), |bencher| {
                 bencher.iter(|| {
                     encoder
-                        .encode_batch(black_box(inputs), options, NonZero::new(threads))
+                        .encode_batch(black_box(inputs), options.into(), NonZero::new(threads))
                         .expect("the conversations encode")
                 });
             });

@@ -24,7 +24,7 @@ fn the_toy_renders_and_trains() {
         "<|im_system|>system<|im_middle|>toy<|im_end|><|im_user|>user<|im_middle|>U<|im_end|><|im_assistant|>assistant\
          <|im_middle|>A<|im_end|>"
     );
-    let one = encoder.encode_conversation(&conversation, options).unwrap();
+    let one = encoder.encode_conversation(&conversation, options.into()).unwrap();
     // The assistant's `A` and `<|im_end|>`.
     assert_eq!(one.loss_mask, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use fasttok::chat::json::Value;
 use fasttok::dataset::{PrepareOptions, RECORDS_FILE, REJECTED_FILE, Summary, prepare};
-use fasttok::{Encoder, Error, ErrorKind, RenderOptions};
+use fasttok::encoder::EncodeOptions;
+use fasttok::{Encoder, Error, ErrorKind};
 
 fn encoder() -> Encoder {
     Encoder::from_model("kimi-k2.5", None).unwrap()
@@ -19,7 +20,7 @@ fn run(inputs: &[PathBuf], output: &Path, threads: usize) -> Result<Summary, Err
     let options = PrepareOptions {
         inputs: inputs.to_vec(),
         output: output.to_owned(),
-        render: RenderOptions::default(),
+        encode: EncodeOptions::default(),
         num_threads: NonZero::new(threads),
     };
     prepare(&encoder(), &options, |_| Ok(()))
@@ -155,7 +156,7 @@ fn a_job_that_is_stopped_leaves_nothing_and_spares_what_was_there() {
     let options = PrepareOptions {
         inputs: vec![input],
         output: output.clone(),
-        render: RenderOptions::default(),
+        encode: EncodeOptions::default(),
         num_threads: None,
     };
     let stopped = prepare(&encoder(), &options, |progress| {

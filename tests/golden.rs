@@ -67,7 +67,7 @@ fn encode(
     options: RenderOptions<'_>,
 ) -> Result<Outcome, Error> {
     let conversation = Conversation::from_value(case.get("messages").unwrap(), case.get("tools"))?;
-    let one = encoder.encode_conversation(&conversation, options)?;
+    let one = encoder.encode_conversation(&conversation, options.into())?;
     assert_eq!(one.loss_mask.len(), one.input_ids.len());
     assert_eq!(
         one.spans.last().map_or(0, |span| span.end as usize),
@@ -75,7 +75,7 @@ fn encode(
     );
     Ok(Outcome {
         text: encoder.render(&conversation, options)?,
-        assistant_mask: one.mask(mask::in_assistant_body),
+        assistant_mask: one.mask_where(mask::in_assistant_body),
         input_ids: one.input_ids,
     })
 }

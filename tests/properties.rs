@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use fasttok::chat::conversation::Conversation;
 use fasttok::chat::json::{Object, Spacing, Value};
-use fasttok::chat::mask;
+use fasttok::chat::mask::MaskPolicy;
 use fasttok::chat::segment::{Part, Role};
 use fasttok::{EncodedConversation, Encoder, RenderOptions};
 use proptest::prelude::*;
@@ -95,7 +95,9 @@ fn encode(
     options: RenderOptions<'_>,
 ) -> EncodedConversation {
     let conversation = Conversation::from_value(messages, None).unwrap();
-    encoder.encode_conversation(&conversation, options).unwrap()
+    encoder
+        .encode_conversation(&conversation, options.into())
+        .unwrap()
 }
 
 fn render(encoder: &Encoder, messages: &Value<'_>, options: RenderOptions<'_>) -> String {
@@ -151,7 +153,7 @@ proptest! {
                 end = span.end;
             }
             prop_assert_eq!(end as usize, one.input_ids.len());
-            prop_assert_eq!(&one.mask(mask::trains), &one.loss_mask);
+            prop_assert_eq!(&one.mask(MaskPolicy::default()), &one.loss_mask);
         }
     }
 

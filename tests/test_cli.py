@@ -69,7 +69,7 @@ def chats(tmp_path: Path) -> Path:
 def test_the_records_are_what_the_encoder_gives(
     options: tuple[str, ...],
     model: str,
-    switches: dict[str, bool],
+    switches: dict[str, Any],
     chats: Path,
     tmp_path: Path,
     encoders: dict[str, Encoder],

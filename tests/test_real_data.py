@@ -21,7 +21,7 @@ from fasttok import EncodedConversation, Encoder
 AssistantMask = Callable[[EncodedConversation], NDArray[np.uint8]]
 
 RECORDS = {"trajectories": 551, "chat": 1804, "multilingual": 5688}
-SETUPS: dict[str, tuple[str, dict[str, bool]]] = {
+SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "kimi-k2": ("Kimi-K2-Instruct", {}),
     "kimi-k2-thinking": ("Kimi-K2-Thinking", {}),
     "kimi-k2.5": ("Kimi-K2.5", {}),
@@ -106,6 +106,7 @@ def test_specforge_has_the_same_ids_and_the_structural_mask(
     one = Encoder(model).encode_conversation(messages)
     assert one.input_ids.tolist() == expected["input_ids"]
     assert assistant_mask(one).tolist() == expected["loss_mask"]
+    assert one.mask("specforge").tolist() == expected["loss_mask"]
 
 
 WEATHER = [
@@ -151,7 +152,7 @@ def test_k3_has_the_segments_of_a_third_party(encoders: dict[str, Encoder], dige
     fixtures = json.loads((digests / "independent" / "smg_k3_render_fixtures.json").read_text())
     assert fixtures.keys() == SMG.keys()
     messages, options = SMG[name]
-    options = {"thinking_effort": None, "add_generation_prompt": True, **options}
+    options: dict[str, Any] = {"thinking_effort": None, "add_generation_prompt": True, **options}
     encoder = encoders["kimi-k3"]
     assert encoder.render(messages, **options) == fixtures[name]["text"]
     expected: list[int] = []

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fasttok.types import (
     ConversationInput,
     ErrorKind,
+    OnEmpty,
     PrepareSummary,
     ResponseFormatInput,
     SpanPart,
@@ -141,6 +142,8 @@ class Encoder:
         thinking_effort: ThinkingEffort | None = "max",
         tool_choice: ToolChoice | None = None,
         response_format: ResponseFormatInput | None = None,
+        mask: str = "all_assistant_messages",
+        on_empty: OnEmpty = "keep",
     ) -> EncodedConversation:
         """Encode one conversation. The options are those of the model's own `apply_chat_template`.
 
@@ -154,6 +157,9 @@ class Encoder:
           None says nothing; the effort is `max` unless given, as in the model's own tokenizer.
 
         A template ignores the options that its model does not have, as the model's own does.
+
+        - `mask`: which tokens train, in the language of `docs/masks.md`, such as `last_assistant_turn-think`.
+        - `on_empty`: `raise` makes it an error if no token trains.
 
         Raises FasttokError: `conversation` with the path of whatever is missing or of the wrong type, `json` for text
         that is not JSON.
@@ -169,6 +175,8 @@ class Encoder:
         thinking_effort: ThinkingEffort | None = "max",
         tool_choice: ToolChoice | None = None,
         response_format: ResponseFormatInput | None = None,
+        mask: str = "all_assistant_messages",
+        on_empty: OnEmpty = "keep",
         num_threads: int | None = None,
     ) -> EncodedBatch:
         """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
@@ -280,11 +288,12 @@ class EncodedConversation(Mapping[str, _Array]):
 
     @property
     def loss_mask(self) -> NDArray[np.uint8]:
-        """1 for each token that the model itself would have sampled, else 0: shape (n,).
+        """1 for each token that trains, else 0: shape (n,).
 
-        That is the assistant's reasoning with its closing tag, content, tool calls with their markers, and the end
-        token; not headers, not `<think>` (the generation prompt supplies it), not the tags of an empty reasoning. It
-        follows from the structure of the messages, so no text that a user or a tool writes can change it.
+        By default that is what the model itself would have sampled: the assistant's reasoning with its closing tag,
+        content, tool calls with their markers, and the end token; not headers, not `<think>` where the generation
+        prompt supplies it, not the tags of an empty reasoning. It follows from the structure of the messages, so no
+        text that a user or a tool writes can change it.
         """
 
     @property
@@ -293,6 +302,26 @@ class EncodedConversation(Mapping[str, _Array]):
 
         A new array each time, from the present state of `input_ids` and `loss_mask`. Not shifted: PyTorch models that
         take labels shift them on their own.
+        """
+
+    @property
+    def loss_weight(self) -> NDArray[np.float32]:
+        """How much each token weighs: shape (n,). The loss mask times the weight of its message, 1 by default.
+
+        A new array each time.
+        """
+
+    def mask(self, policy: str) -> NDArray[np.uint8]:
+        """The mask of another policy, from the spans: shape (n,), without a second tokenization.
+
+        >>> one = encoder.encode_conversation([
+        ...     {"role": "user", "content": "hi"},
+        ...     {"role": "assistant", "content": "yo"},
+        ... ])
+        >>> one.mask("all_assistant_messages-end")
+        array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0], dtype=uint8)
+
+        Raises FasttokError (`option`) for a policy that is not known.
         """
 
     @property
@@ -337,6 +366,13 @@ class EncodedBatch(_Indexed[EncodedConversation]):
         """The loss mask of all conversations: shape (total,)."""
 
     @property
+    def loss_weight(self) -> NDArray[np.float32]:
+        """How much each token weighs: shape (total,). See `EncodedConversation.loss_weight`."""
+
+    def mask(self, policy: str) -> NDArray[np.uint8]:
+        """The mask of another policy: shape (total,). See `EncodedConversation.mask`."""
+
+    @property
     def offsets(self) -> NDArray[np.int64]:
         """Shape (len(batch) + 1,): conversation i is `input_ids[offsets[i]:offsets[i + 1]]`."""
 
@@ -379,7 +415,7 @@ class Span:
 
     @property
     def sampled(self) -> bool:
-        """Whether the model produced it when the turn was sampled; the loss mask is this, token by token."""
+        """Whether the model produced it when the turn was sampled; the default loss mask is this, token by token."""
 
     @property
     def prefilled(self) -> bool:
@@ -400,6 +436,8 @@ def encode_conversation(
     thinking_effort: ThinkingEffort | None = "max",
     tool_choice: ToolChoice | None = None,
     response_format: ResponseFormatInput | None = None,
+    mask: str = "all_assistant_messages",
+    on_empty: OnEmpty = "keep",
 ) -> EncodedConversation:
     """`Encoder(model).encode_conversation(messages, …)`, with the encoder of each model kept for the next call."""
 
@@ -414,6 +452,8 @@ def prepare(
     thinking_effort: ThinkingEffort | None = "max",
     tool_choice: ToolChoice | None = None,
     response_format: ResponseFormatInput | None = None,
+    mask: str = "all_assistant_messages",
+    on_empty: OnEmpty = "keep",
     num_threads: int | None = None,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> PrepareSummary:

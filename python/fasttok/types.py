@@ -17,6 +17,7 @@ __all__ = [
     "Function",
     "FunctionDeclaration",
     "Message",
+    "OnEmpty",
     "PrepareSummary",
     "ResponseFormatInput",
     "SpanPart",
@@ -80,6 +81,18 @@ class Message(_RoleOnly, total=False):
     """Read on assistant messages only; the templates show no others."""
     tool_call_id: str | None
     """On a tool message: the id of the call that it answers."""
+    tool: str | None
+    """On a tool message for Kimi-K3: the name of the tool, where no id tells."""
+    tools: Sequence["Tool | Mapping[str, Any]"] | None
+    """On a system message for Kimi-K3: tools that it adds."""
+    weight: float | None
+    """On an assistant message: how much it weighs in training, from 0 on."""
+    train: bool | int | None
+    """On an assistant message: whether it trains. Also as `trainable`, `loss`, `loss_mask` or `step_loss_mask`."""
+    trainable: bool | int | None
+    loss: bool | int | None
+    loss_mask: bool | int | None
+    step_loss_mask: bool | int | None
 
 
 class FunctionDeclaration(TypedDict, total=False):
@@ -122,6 +135,10 @@ ThinkingEffort: TypeAlias = Literal["low", "high", "max"]
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether Kimi-K3 is told that it must call tools, or must not; `auto` says nothing."""
+
+OnEmpty: TypeAlias = Literal["keep", "skip", "raise"]
+"""What becomes of a conversation in which no token trains: it is kept and counted, left out of a dataset and counted,
+or an error. A single conversation cannot be left out, so `skip` keeps it."""
 
 ResponseFormatInput: TypeAlias = Mapping[str, Any] | str | bytes
 """The form of Kimi-K3's answer as an API request names it, or the same as JSON: `{"type": "json_object"}`, or

@@ -31,6 +31,8 @@ pub struct Message<'v> {
     pub tool_calls: Vec<ToolCall<'v>>,
     /// The call that a tool message answers.
     pub tool_call_id: Option<&'v str>,
+    /// How much an assistant message weighs in training, if it says; under any of [`WEIGHT_KEYS`].
+    pub weight: Option<f32>,
     /// K3 only: the id of a tool message under its other name.
     pub id: Option<&'v str>,
     /// K3 only: the tool that a tool message answers for.
@@ -215,6 +217,11 @@ impl<'v> Message<'v> {
             reasoning,
             tool_calls,
             tool_call_id: string(message, "tool_call_id")?,
+            weight: if role == "assistant" {
+                weight(message)?
+            } else {
+                None
+            },
             id: if role == "tool" {
                 string(message, "id")?
             } else {
@@ -297,6 +304,53 @@ impl<'v> ToolCall<'v> {
             arguments,
         })
     }
+}
+
+/// The keys under which tools flag or weigh a message. All of them take flags, `weight` any number from 0 on.
+pub const WEIGHT_KEYS: [&str; 6] = [
+    "train",
+    "trainable",
+    "weight",
+    "loss",
+    "loss_mask",
+    "step_loss_mask",
+];
+
+fn weight(message: &Object<'_>) -> Result<Option<f32>> {
+    let mut found: Option<(&str, f32)> = None;
+    for key in WEIGHT_KEYS {
+        let Some(value) = message.get(key) else {
+            continue;
+        };
+        let weight = match value {
+            Value::Bool(flag) => Some(f32::from(u8::from(*flag))),
+            Value::Int(number) => i16::try_from(*number).ok().map(f32::from),
+            Value::Float(number) => Some(*number as f32),
+            _ => None,
+        };
+        let is_flag = |weight: &f32| [0.0, 1.0].contains(weight);
+        let (takes, what): (fn(&f32) -> bool, _) = if key == "weight" {
+            (
+                |weight| weight.is_finite() && *weight >= 0.0,
+                "true, false or a number from 0 on",
+            )
+        } else {
+            (is_flag, "true, false, 0 or 1")
+        };
+        let weight = weight.filter(takes);
+        let weight = weight.ok_or_else(|| expected(what, value).at(key))?;
+        match found {
+            Some((first, before)) if before.to_bits() != weight.to_bits() => {
+                return Err(fault(format!(
+                    "expected the {before} that `{first}` says, found {weight}"
+                ))
+                .at(key));
+            }
+            Some(_) => {}
+            None => found = Some((key, weight)),
+        }
+    }
+    Ok(found.map(|(_, weight)| weight))
 }
 
 fn string<'v>(object: &'v Object<'v>, key: &'static str) -> Result<Option<&'v str>> {

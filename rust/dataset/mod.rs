@@ -23,10 +23,9 @@ use writer::PendingFile;
 
 use crate::chat::conversation::Conversation;
 use crate::chat::json::{Spacing, Value};
-use crate::chat::templates::RenderOptions;
 use crate::encoder::batch;
 use crate::encoder::encoded::EncodedConversation;
-use crate::encoder::{Encoder, Scratch};
+use crate::encoder::{EncodeOptions, Encoder, OnEmpty, Scratch};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The records, in the output folder.
@@ -51,8 +50,8 @@ pub struct PrepareOptions<'v> {
     pub inputs: Vec<PathBuf>,
     /// The folder for the records.
     pub output: PathBuf,
-    /// The switches of the template.
-    pub render: RenderOptions<'v>,
+    /// What to render and what to train.
+    pub encode: EncodeOptions<'v>,
     /// Threads that encode; all that the machine offers if None.
     pub num_threads: Option<NonZero<usize>>,
 }
@@ -298,7 +297,10 @@ fn encode_line(
     if text.is_empty() {
         return Outcome::Skipped("blank line");
     }
-    match encode_record(encoder, options.render, text, scratch) {
+    match encode_record(encoder, options.encode, text, scratch) {
+        Ok((_, one)) if options.encode.on_empty == OnEmpty::Skip && !one.trains() => {
+            Outcome::Skipped("no token that trains")
+        }
         Ok((line, one)) => Outcome::Written {
             line,
             encoded: Box::new(one),
@@ -310,7 +312,7 @@ fn encode_line(
 /// One record of the input to one line of the output.
 fn encode_record(
     encoder: &Encoder,
-    render: RenderOptions<'_>,
+    options: EncodeOptions<'_>,
     text: &[u8],
     scratch: &mut Scratch,
 ) -> Result<(Vec<u8>, EncodedConversation)> {
@@ -321,7 +323,7 @@ fn encode_record(
     };
     let conversation = Conversation::from_value(&value, None)?;
     let mut one = EncodedConversation::default();
-    encoder.encode_conversation_into(&conversation, render, scratch, &mut one)?;
+    encoder.encode_conversation_into(&conversation, options, scratch, &mut one)?;
     let id = record.get("id").map(|id| {
         let mut text = String::new();
         id.write_json(Spacing::Compact, &mut text);

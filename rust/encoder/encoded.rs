@@ -1,5 +1,6 @@
 //! What encoding yields: ids, spans and the loss mask of one conversation, or of many laid end to end.
 
+use crate::chat::mask::{MaskPolicy, MessageWeight};
 use crate::chat::segment::Facts;
 use crate::tokenizer::TokenId;
 
@@ -24,7 +25,7 @@ pub struct Notices {
 }
 
 /// One encoded conversation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncodedConversation {
     /// The ids that the model reads.
     pub input_ids: Vec<TokenId>,
@@ -32,6 +33,8 @@ pub struct EncodedConversation {
     pub loss_mask: Vec<u8>,
     /// What each stretch of ids is.
     pub spans: Vec<Span>,
+    /// The messages that say how much they weigh.
+    pub message_weights: Vec<MessageWeight>,
     /// What to tell the user.
     pub notices: Notices,
 }
@@ -42,28 +45,77 @@ impl EncodedConversation {
         self.input_ids.clear();
         self.loss_mask.clear();
         self.spans.clear();
+        self.message_weights.clear();
         self.notices = Notices::default();
     }
 
-    /// A mask by another rule than the loss mask's: 1 where `rule` holds, from the spans alone.
+    /// Whether any token trains.
     #[must_use]
-    pub fn mask(&self, rule: impl Fn(Facts) -> bool) -> Vec<u8> {
+    pub fn trains(&self) -> bool {
+        self.loss_mask.contains(&1)
+    }
+
+    /// The mask of another policy, from the spans alone.
+    #[must_use]
+    pub fn mask(&self, policy: MaskPolicy) -> Vec<u8> {
         let mut mask = Vec::with_capacity(self.input_ids.len());
-        write_mask(&self.spans, rule, &mut mask);
+        write_mask(policy, &self.spans, &self.message_weights, &mut mask);
+        mask
+    }
+
+    /// A mask by any rule: 1 where `rule` holds.
+    #[must_use]
+    pub fn mask_where(&self, rule: impl Fn(Facts) -> bool) -> Vec<u8> {
+        let mut mask = Vec::with_capacity(self.input_ids.len());
+        for span in &self.spans {
+            mask.resize(mask.len() + span.len(), u8::from(rule(span.facts)));
+        }
         mask
     }
 }
 
-/// Appends 1 or 0 for each token of `spans`.
-pub(super) fn write_mask(spans: &[Span], rule: impl Fn(Facts) -> bool, mask: &mut Vec<u8>) {
-    for span in spans {
-        let len = mask.len() + (span.end - span.start) as usize;
-        mask.resize(len, u8::from(rule(span.facts)));
+impl Span {
+    /// How many tokens there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// Always false.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Appends 1 for each token of one conversation's `spans` that trains, else 0.
+pub fn write_mask(
+    policy: MaskPolicy,
+    spans: &[Span],
+    weights: &[MessageWeight],
+    mask: &mut Vec<u8>,
+) {
+    let facts = spans.iter().map(|span| span.facts);
+    for (span, weight) in spans.iter().zip(policy.weigh(facts, weights)) {
+        mask.resize(mask.len() + span.len(), u8::from(weight > 0.0));
+    }
+}
+
+/// Appends the weight of each token of one conversation's `spans`, 0 where it does not train.
+pub fn write_weights(
+    policy: MaskPolicy,
+    spans: &[Span],
+    weights: &[MessageWeight],
+    out: &mut Vec<f32>,
+) {
+    let facts = spans.iter().map(|span| span.facts);
+    for (span, weight) in spans.iter().zip(policy.weigh(facts, weights)) {
+        out.resize(out.len() + span.len(), weight);
     }
 }
 
 /// Many encoded conversations, end to end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EncodedBatch {
     /// The ids of all conversations.
     pub input_ids: Vec<TokenId>,
@@ -75,6 +127,10 @@ pub struct EncodedBatch {
     pub spans: Vec<Span>,
     /// Where each conversation starts in `spans`, and at the end where the last one ends.
     pub span_offsets: Vec<usize>,
+    /// The weights of all conversations' messages, each counting messages from its own first.
+    pub message_weights: Vec<MessageWeight>,
+    /// Where each conversation starts in `message_weights`, and at the end where the last one ends.
+    pub weight_offsets: Vec<usize>,
     /// One entry a conversation.
     pub notices: Vec<Notices>,
 }
@@ -91,12 +147,16 @@ impl EncodedBatch {
             offsets: vec![0],
             spans: Vec::with_capacity(spans),
             span_offsets: vec![0],
+            message_weights: Vec::new(),
+            weight_offsets: vec![0],
             notices: Vec::with_capacity(conversations.len()),
         };
         for one in conversations {
             batch.input_ids.extend_from_slice(&one.input_ids);
             batch.loss_mask.extend_from_slice(&one.loss_mask);
             batch.spans.extend_from_slice(&one.spans);
+            batch.message_weights.extend(one.message_weights);
+            batch.weight_offsets.push(batch.message_weights.len());
             batch.offsets.push(batch.input_ids.len());
             batch.span_offsets.push(batch.spans.len());
             batch.notices.push(one.notices);

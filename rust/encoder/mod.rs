@@ -15,7 +15,7 @@ use encoded::{EncodedBatch, EncodedConversation, Notices};
 
 use crate::chat::conversation::Conversation;
 use crate::chat::json::Value;
-use crate::chat::mask;
+use crate::chat::mask::MaskPolicy;
 use crate::chat::segment::{Body, ControlToken, Segments};
 use crate::chat::templates::{ControlStrings, RenderOptions, Template};
 use crate::error::{Error, ErrorKind, Result};
@@ -29,6 +29,52 @@ pub struct Encoder {
     control_ids: Vec<Option<TokenId>>,
     /// Scratch that no thread is using: piece caches stay warm from call to call.
     idle: Mutex<Vec<Scratch>>,
+}
+
+/// What to render and what to train.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EncodeOptions<'v> {
+    /// The switches of the template.
+    pub render: RenderOptions<'v>,
+    /// Which tokens train.
+    pub mask: MaskPolicy,
+    /// What becomes of a conversation in which no token trains.
+    pub on_empty: OnEmpty,
+}
+
+/// What becomes of a conversation in which no token trains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnEmpty {
+    /// It is kept, and counted.
+    #[default]
+    Keep,
+    /// A dataset leaves it out, and counts it; a single conversation cannot be left out, and is kept.
+    Skip,
+    /// It is an error.
+    Raise,
+}
+
+impl OnEmpty {
+    /// The choice of this name: `keep`, `skip` or `raise`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "keep" => Some(Self::Keep),
+            "skip" => Some(Self::Skip),
+            "raise" => Some(Self::Raise),
+            _ => None,
+        }
+    }
+}
+
+impl<'v> From<RenderOptions<'v>> for EncodeOptions<'v> {
+    /// With the default mask.
+    fn from(render: RenderOptions<'v>) -> Self {
+        Self {
+            render,
+            ..Self::default()
+        }
+    }
 }
 
 /// What one thread keeps from conversation to conversation. It never changes a result.
@@ -128,7 +174,7 @@ impl Encoder {
     pub fn encode_conversation(
         &self,
         conversation: &Conversation<'_>,
-        options: RenderOptions<'_>,
+        options: EncodeOptions<'_>,
     ) -> Result<EncodedConversation> {
         let mut out = EncodedConversation::default();
         self.encode_conversation_into(conversation, options, &mut self.checkout(), &mut out)?;
@@ -142,7 +188,7 @@ impl Encoder {
     pub fn encode_conversation_into(
         &self,
         conversation: &Conversation<'_>,
-        options: RenderOptions<'_>,
+        options: EncodeOptions<'_>,
         scratch: &mut Scratch,
         out: &mut EncodedConversation,
     ) -> Result<()> {
@@ -152,7 +198,9 @@ impl Encoder {
             tokenizer: tokenizer_scratch,
         } = scratch;
         segments.clear();
-        let dropped_reasoning = self.template.render_into(conversation, options, segments)?;
+        let dropped_reasoning =
+            self.template
+                .render_into(conversation, options.render, segments)?;
         out.input_ids.reserve(segments.text_len() / 3);
 
         let mut control_strings = 0;
@@ -183,7 +231,19 @@ impl Encoder {
                 }
             }
         }
-        encoded::write_mask(&out.spans, mask::trains, &mut out.loss_mask);
+        let weights = conversation.messages.iter().enumerate();
+        let weights = weights.filter_map(|(index, message)| Some((index as u32, message.weight?)));
+        out.message_weights.extend(weights);
+        encoded::write_mask(
+            options.mask,
+            &out.spans,
+            &out.message_weights,
+            &mut out.loss_mask,
+        );
+        if options.on_empty == OnEmpty::Raise && !out.trains() {
+            let message = format!("no token trains under the mask {}", options.mask);
+            return Err(Error::new(ErrorKind::Conversation, message));
+        }
         out.notices = Notices {
             control_strings: control_strings as u32,
             dropped_reasoning,
@@ -199,7 +259,7 @@ impl Encoder {
         &self,
         input: &Input<'_>,
         tools: Option<&Value<'_>>,
-        options: RenderOptions<'_>,
+        options: EncodeOptions<'_>,
         scratch: &mut Scratch,
     ) -> Result<EncodedConversation> {
         let mut out = EncodedConversation::default();
@@ -217,7 +277,7 @@ impl Encoder {
     pub fn encode_batch(
         &self,
         conversations: &[Input<'_>],
-        options: RenderOptions<'_>,
+        options: EncodeOptions<'_>,
         num_threads: Option<NonZero<usize>>,
     ) -> Result<EncodedBatch> {
         let threads = batch::thread_count(num_threads, conversations.len());

@@ -17,7 +17,7 @@ use crate::python::options::Options;
     signature = (encoder, inputs, output, *, progress=None, **options),
     text_signature = "(encoder, inputs, output, *, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                      num_threads=None, progress=None)"
+                      mask='all_assistant_messages', on_empty='keep', num_threads=None, progress=None)"
 )]
 #[expect(
     clippy::needless_pass_by_value,
@@ -32,11 +32,16 @@ pub(super) fn prepare<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let strings = Strings::default();
-    let options = Options::read("prepare", &["num_threads"], options, &strings)?;
+    let options = Options::read(
+        "prepare",
+        &["mask", "on_empty", "num_threads"],
+        options,
+        &strings,
+    )?;
     let options = PrepareOptions {
         inputs,
         output,
-        render: options.render(py)?,
+        encode: options.encode(py, encoder.core().template())?,
         num_threads: options.num_threads,
     };
     let core = encoder.core();

@@ -7,8 +7,13 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PySlice, PyTuple};
 
+use crate::chat::mask::{MaskPolicy, MessageWeight};
+use crate::chat::templates::Template;
 use crate::encoder::encoded;
 use crate::encoder::encoded::Notices;
+use crate::error::Error;
+use crate::python::error::to_pyerr;
+use crate::python::options::mask_policy;
 use crate::python::spans::{Spans, position};
 use crate::tokenizer::TokenId;
 
@@ -22,16 +27,49 @@ pub(super) struct EncodedConversation {
     input_ids: Py<PyArray1<i32>>,
     loss_mask: Py<PyArray1<u8>>,
     spans: Spans,
+    weights: Arc<[MessageWeight]>,
+    masked: Masked,
     notices: Notices,
 }
 
+/// For which template a result was encoded, and by which policy masked.
+#[derive(Clone, Copy)]
+pub(super) struct Masked {
+    pub template: Template,
+    pub policy: MaskPolicy,
+}
+
+/// [`Masked`] as it is pickled.
+type MaskedNames = (&'static str, String);
+
+impl Masked {
+    fn names(self) -> MaskedNames {
+        (self.template.name(), self.policy.to_string())
+    }
+
+    fn from_names(py: Python<'_>, (template, policy): (String, String)) -> PyResult<Self> {
+        let read = || {
+            let template = Template::from_name(&template)?;
+            let policy = MaskPolicy::parse(&policy, template)?;
+            Ok(Self { template, policy })
+        };
+        read().map_err(|error: Error| to_pyerr(py, &error))
+    }
+
+    fn policy(self, py: Python<'_>, text: &str) -> PyResult<MaskPolicy> {
+        mask_policy(text, self.template).map_err(|error| to_pyerr(py, &error))
+    }
+}
+
 impl EncodedConversation {
-    pub(super) fn new(py: Python<'_>, one: encoded::EncodedConversation) -> Self {
+    pub(super) fn new(py: Python<'_>, one: encoded::EncodedConversation, masked: Masked) -> Self {
         let spans = 0..one.spans.len();
         Self {
             input_ids: ids_array(py, one.input_ids),
             loss_mask: one.loss_mask.into_pyarray(py).unbind(),
             spans: Spans::new(one.spans.into(), spans),
+            weights: one.message_weights.into(),
+            masked,
             notices: one.notices,
         }
     }
@@ -114,6 +152,21 @@ impl EncodedConversation {
         self.spans.clone()
     }
 
+    fn mask<'py>(&self, py: Python<'py>, policy: &str) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let policy = self.masked.policy(py, policy)?;
+        let mut mask = Vec::new();
+        encoded::write_mask(policy, self.spans.as_slice(), &self.weights, &mut mask);
+        Ok(mask.into_pyarray(py))
+    }
+
+    #[getter]
+    fn loss_weight<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        let policy = self.masked.policy;
+        let mut weights = Vec::new();
+        encoded::write_weights(policy, self.spans.as_slice(), &self.weights, &mut weights);
+        weights.into_pyarray(py)
+    }
+
     #[getter]
     fn control_strings(&self) -> u32 {
         self.notices.control_strings
@@ -182,6 +235,8 @@ impl EncodedConversation {
             this.input_ids.bind(py),
             this.loss_mask.bind(py),
             this.spans.clone(),
+            this.weights.to_vec(),
+            this.masked.names(),
             notice_pair(this.notices),
         );
         let rebuild = slf.get_type().getattr("_rebuild")?;
@@ -193,15 +248,26 @@ impl EncodedConversation {
         input_ids: Py<PyArray1<i32>>,
         loss_mask: Py<PyArray1<u8>>,
         spans: &Bound<'_, Spans>,
+        weights: Vec<MessageWeight>,
+        masked: (String, String),
         notices: (u32, u32),
-    ) -> Self {
-        Self {
+    ) -> PyResult<Self> {
+        let py = spans.py();
+        Ok(Self {
             input_ids,
             loss_mask,
             spans: spans.get().clone(),
+            weights: weights.into(),
+            masked: Masked::from_names(py, masked)?,
             notices: from_notice_pair(notices),
-        }
+        })
     }
+}
+
+fn offsets_array(py: Python<'_>, offsets: &[usize]) -> Py<PyArray1<i64>> {
+    let offset = |offset: &usize| (*offset as u64).cast_signed();
+    let offsets: Vec<i64> = offsets.iter().map(offset).collect();
+    offsets.into_pyarray(py).unbind()
 }
 
 #[pyclass(frozen, sequence, module = "fasttok")]
@@ -212,23 +278,36 @@ pub(super) struct EncodedBatch {
     token_offsets: Vec<usize>,
     spans: Arc<[encoded::Span]>,
     span_offsets: Vec<usize>,
+    weights: Vec<MessageWeight>,
+    weight_offsets: Vec<usize>,
+    masked: Masked,
     notices: Vec<Notices>,
 }
 
 impl EncodedBatch {
-    pub(super) fn new(py: Python<'_>, batch: encoded::EncodedBatch) -> Self {
-        let offsets: Vec<i64> = batch
-            .offsets
-            .iter()
-            .map(|&offset| (offset as u64).cast_signed())
-            .collect();
+    /// The spans and the message weights of each conversation.
+    fn parts(&self) -> impl Iterator<Item = (&[encoded::Span], &[MessageWeight])> {
+        let spans = self.span_offsets.windows(2);
+        let weights = self.weight_offsets.windows(2);
+        spans.zip(weights).map(|(spans, weights)| {
+            (
+                &self.spans[spans[0]..spans[1]],
+                &self.weights[weights[0]..weights[1]],
+            )
+        })
+    }
+
+    pub(super) fn new(py: Python<'_>, batch: encoded::EncodedBatch, masked: Masked) -> Self {
         Self {
             input_ids: ids_array(py, batch.input_ids),
             loss_mask: batch.loss_mask.into_pyarray(py).unbind(),
-            offsets: offsets.into_pyarray(py).unbind(),
+            offsets: offsets_array(py, &batch.offsets),
             token_offsets: batch.offsets,
             spans: batch.spans.into(),
             span_offsets: batch.span_offsets,
+            weights: batch.message_weights,
+            weight_offsets: batch.weight_offsets,
+            masked,
             notices: batch.notices,
         }
     }
@@ -244,6 +323,24 @@ impl EncodedBatch {
     #[getter]
     fn loss_mask(&self, py: Python<'_>) -> Py<PyArray1<u8>> {
         self.loss_mask.clone_ref(py)
+    }
+
+    fn mask<'py>(&self, py: Python<'py>, policy: &str) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let policy = self.masked.policy(py, policy)?;
+        let mut mask = Vec::new();
+        for (spans, weights) in self.parts() {
+            encoded::write_mask(policy, spans, weights, &mut mask);
+        }
+        Ok(mask.into_pyarray(py))
+    }
+
+    #[getter]
+    fn loss_weight<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        let mut out = Vec::new();
+        for (spans, weights) in self.parts() {
+            encoded::write_weights(self.masked.policy, spans, weights, &mut out);
+        }
+        out.into_pyarray(py)
     }
 
     #[getter]
@@ -280,6 +377,9 @@ impl EncodedBatch {
                 Arc::clone(&self.spans),
                 self.span_offsets[index]..self.span_offsets[index + 1],
             ),
+            weights: self.weights[self.weight_offsets[index]..self.weight_offsets[index + 1]]
+                .into(),
+            masked: self.masked,
             notices: self.notices[index],
         })
     }
@@ -298,10 +398,13 @@ impl EncodedBatch {
         let parts = (
             this.input_ids.bind(py),
             this.loss_mask.bind(py),
-            this.offsets.bind(py),
             &this.token_offsets,
-            Spans::new(Arc::clone(&this.spans), 0..this.spans.len()),
-            &this.span_offsets,
+            (
+                Spans::new(Arc::clone(&this.spans), 0..this.spans.len()),
+                &this.span_offsets,
+            ),
+            (&this.weights, &this.weight_offsets),
+            this.masked.names(),
             notices,
         );
         let rebuild = slf.get_type().getattr("_rebuild")?;
@@ -312,20 +415,25 @@ impl EncodedBatch {
     fn _rebuild(
         input_ids: Py<PyArray1<i32>>,
         loss_mask: Py<PyArray1<u8>>,
-        offsets: Py<PyArray1<i64>>,
         token_offsets: Vec<usize>,
-        spans: &Bound<'_, Spans>,
-        span_offsets: Vec<usize>,
+        spans: (Spans, Vec<usize>),
+        weights: (Vec<MessageWeight>, Vec<usize>),
+        masked: (String, String),
         notices: Vec<(u32, u32)>,
-    ) -> Self {
-        Self {
-            input_ids,
-            loss_mask,
-            offsets,
-            token_offsets,
-            spans: spans.get().as_slice().into(),
-            span_offsets,
-            notices: notices.into_iter().map(from_notice_pair).collect(),
-        }
+    ) -> PyResult<Self> {
+        Python::attach(|py| {
+            Ok(Self {
+                input_ids,
+                loss_mask,
+                offsets: offsets_array(py, &token_offsets),
+                token_offsets,
+                spans: spans.0.as_slice().into(),
+                span_offsets: spans.1,
+                weights: weights.0,
+                weight_offsets: weights.1,
+                masked: Masked::from_names(py, masked)?,
+                notices: notices.into_iter().map(from_notice_pair).collect(),
+            })
+        })
     }
 }

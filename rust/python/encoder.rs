@@ -7,12 +7,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use crate::chat::json::Value;
-use crate::chat::templates::{RenderOptions, Template};
+use crate::chat::mask::MaskPolicy;
+use crate::chat::templates::Template;
 use crate::encoder;
-use crate::encoder::Input;
+use crate::encoder::{EncodeOptions, Input};
 use crate::error::Error;
 use crate::python::convert::{self, Refusal, Strings};
-use crate::python::encoded::{EncodedBatch, EncodedConversation};
+use crate::python::encoded::{EncodedBatch, EncodedConversation, Masked};
 use crate::python::error::to_pyerr;
 use crate::python::options::Options;
 use crate::python::tokenizer::Tokenizer;
@@ -39,36 +40,52 @@ impl Encoder {
     ) -> PyResult<EncodedConversation> {
         let encoded = self.with_input(
             "encode_conversation",
+            &["tools", "mask", "on_empty"],
             messages,
             given,
             |core, input, tools, options| {
-                core.encode_input(input, tools, options, &mut core.checkout())
+                let one = core.encode_input(input, tools, options, &mut core.checkout())?;
+                Ok((one, options.mask))
             },
         )?;
-        Ok(EncodedConversation::new(messages.py(), encoded))
+        let (one, policy) = encoded;
+        Ok(EncodedConversation::new(
+            messages.py(),
+            one,
+            self.masked(policy),
+        ))
+    }
+
+    fn masked(&self, policy: MaskPolicy) -> Masked {
+        Masked {
+            template: self.core.template(),
+            policy,
+        }
     }
 
     /// Translates the arguments of `function`, and calls `work` with the GIL released.
     fn with_input<T: Send>(
         &self,
         function: &str,
+        others: &[&str],
         messages: &Bound<'_, PyAny>,
         given: Option<&Bound<'_, PyDict>>,
         work: impl FnOnce(
             &encoder::Encoder,
             &Input<'_>,
             Option<&Value<'_>>,
-            RenderOptions<'_>,
+            EncodeOptions<'_>,
         ) -> Result<T, Error>
         + Send,
     ) -> PyResult<T> {
         let py = messages.py();
         let strings = Strings::default();
-        let options = Options::read(function, &["tools"], given, &strings)?;
+        let options = Options::read(function, others, given, &strings)?;
         let input = convert::input(messages, &strings).map_err(|refusal| refusal.into_pyerr(py))?;
         let core = &*self.core;
-        let (tools, render) = (options.tools.as_ref(), options.render(py)?);
-        py.detach(|| work(core, &input, tools, render))
+        let encode = options.encode(py, core.template())?;
+        let tools = options.tools.as_ref();
+        py.detach(|| work(core, &input, tools, encode))
             .map_err(|error| to_pyerr(py, &error))
     }
 }
@@ -108,7 +125,8 @@ impl Encoder {
     #[pyo3(
         signature = (messages, **options),
         text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
-                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None)"
+                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
+                          mask='all_assistant_messages', on_empty='keep')"
     )]
     fn encode_conversation(
         &self,
@@ -122,7 +140,7 @@ impl Encoder {
         signature = (conversations, **options),
         text_signature = "($self, conversations, *, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                          num_threads=None)"
+                          mask='all_assistant_messages', on_empty='keep', num_threads=None)"
     )]
     fn encode_batch(
         &self,
@@ -131,7 +149,12 @@ impl Encoder {
     ) -> PyResult<EncodedBatch> {
         let py = conversations.py();
         let strings = Strings::default();
-        let options = Options::read("encode_batch", &["num_threads"], options, &strings)?;
+        let options = Options::read(
+            "encode_batch",
+            &["mask", "on_empty", "num_threads"],
+            options,
+            &strings,
+        )?;
         let read = |(index, item): (usize, PyResult<Bound<'_, PyAny>>)| {
             convert::input(&item?, &strings)
                 .map_err(|refusal: Refusal| refusal.at_index(index, "conversations").into_pyerr(py))
@@ -142,12 +165,11 @@ impl Encoder {
             .map(read)
             .collect::<PyResult<_>>()?;
         let core = &*self.core;
-        let (render, num_threads) = (options.render(py)?, options.num_threads);
-        let batch = py.detach(|| core.encode_batch(&inputs, render, num_threads));
-        Ok(EncodedBatch::new(
-            py,
-            batch.map_err(|error| to_pyerr(py, &error))?,
-        ))
+        let encode = options.encode(py, core.template())?;
+        let num_threads = options.num_threads;
+        let batch = py.detach(|| core.encode_batch(&inputs, encode, num_threads));
+        let batch = batch.map_err(|error| to_pyerr(py, &error))?;
+        Ok(EncodedBatch::new(py, batch, self.masked(encode.mask)))
     }
 
     #[pyo3(
@@ -162,10 +184,13 @@ impl Encoder {
     ) -> PyResult<String> {
         self.with_input(
             "render",
+            &["tools"],
             messages,
             options,
             |core, input, tools, options| {
-                input.read(tools, |conversation| core.render(conversation, options))
+                input.read(tools, |conversation| {
+                    core.render(conversation, options.render)
+                })
             },
         )
     }
@@ -194,7 +219,8 @@ static ENCODERS: LazyLock<Mutex<HashMap<String, Py<Encoder>>>> = LazyLock::new(M
 #[pyo3(
     signature = (messages, model="kimi-k2.5", **options),
     text_signature = "(messages, model='kimi-k2.5', *, tools=None, add_generation_prompt=False, thinking=True, \
-                      preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None)"
+                      preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
+                      mask='all_assistant_messages', on_empty='keep')"
 )]
 pub(super) fn encode_conversation(
     messages: &Bound<'_, PyAny>,

@@ -10,7 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::chat::json::{Object, Value};
-use crate::chat::templates::RenderOptions;
+use crate::chat::mask::MaskPolicy;
+use crate::chat::templates::{RenderOptions, Template};
+use crate::encoder::{EncodeOptions, OnEmpty};
+use crate::error::{Error, ErrorKind, Result};
 use crate::python::convert::{self, Strings};
 use crate::python::error::to_pyerr;
 
@@ -18,6 +21,8 @@ use crate::python::error::to_pyerr;
 pub(super) struct Options<'a> {
     pub tools: Option<Value<'a>>,
     pub num_threads: Option<NonZero<usize>>,
+    mask: Option<String>,
+    on_empty: OnEmpty,
     switches: Object<'a>,
 }
 
@@ -31,6 +36,8 @@ impl<'a> Options<'a> {
     ) -> PyResult<Self> {
         let mut tools = None;
         let mut num_threads = None;
+        let mut mask = None;
+        let mut on_empty = OnEmpty::default();
         let mut switches: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
         for (key, value) in given.into_iter().flatten() {
             let name: String = key.extract()?;
@@ -46,20 +53,48 @@ impl<'a> Options<'a> {
                         "{function}() got an unexpected keyword argument '{name}'"
                     )));
                 }
+                None if value.is_none() => {}
                 None if name == "num_threads" => num_threads = convert::num_threads(&value)?,
-                None if !value.is_none() => tools = Some(read("tools")?),
-                None => {}
+                None if name == "mask" => mask = Some(value.extract()?),
+                None if name == "on_empty" => on_empty = read_on_empty(&value)?,
+                None => tools = Some(read("tools")?),
             }
         }
         Ok(Self {
             tools,
             num_threads,
+            mask,
+            on_empty,
             switches: Object::from_entries(switches),
         })
     }
 
-    /// The switches of the template.
-    pub(super) fn render(&self, py: Python<'_>) -> PyResult<RenderOptions<'_>> {
-        RenderOptions::from_object(&self.switches).map_err(|error| to_pyerr(py, &error))
+    /// What to render and what to train, for a model with `template`.
+    pub(super) fn encode(&self, py: Python<'_>, template: Template) -> PyResult<EncodeOptions<'_>> {
+        let read = || {
+            Ok(EncodeOptions {
+                render: RenderOptions::from_object(&self.switches)?,
+                mask: match &self.mask {
+                    Some(mask) => mask_policy(mask, template)?,
+                    None => MaskPolicy::default(),
+                },
+                on_empty: self.on_empty,
+            })
+        };
+        read().map_err(|error: Error| to_pyerr(py, &error))
     }
+}
+
+/// A mask policy as an argument.
+pub(super) fn mask_policy(text: &str, template: Template) -> Result<MaskPolicy> {
+    MaskPolicy::parse(text, template).map_err(|error| error.at("mask"))
+}
+
+fn read_on_empty(value: &Bound<'_, PyAny>) -> PyResult<OnEmpty> {
+    let name: String = value.extract()?;
+    OnEmpty::from_name(&name).ok_or_else(|| {
+        let message = format!("expected keep, skip or raise, found `{name}`");
+        let error = Error::new(ErrorKind::Option, message).at("on_empty");
+        to_pyerr(value.py(), &error)
+    })
 }

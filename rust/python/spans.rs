@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::chat::segment::{Facts, Part, Role};
 use crate::encoder::encoded;
 
-#[pyclass(frozen, sequence, module = "fasttok")]
+#[pyclass(frozen, sequence, from_py_object, module = "fasttok")]
 #[derive(Clone)]
 pub(super) struct Spans {
     all: Arc<[encoded::Span]>,

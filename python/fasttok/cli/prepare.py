@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn, TypeAlias
 
 import typer
 
@@ -15,6 +15,9 @@ from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
 from fasttok.cli.summary import adds_up, failed_records, print_summary
+from fasttok.types import OnEmpty
+
+EffortChoice: TypeAlias = Literal["low", "high", "max", "unstated"]
 
 
 def prepare(
@@ -26,8 +29,8 @@ def prepare(
         str,
         typer.Option(
             metavar="NAME",
-            help="What is trained: kimi-k2, kimi-k2-thinking, kimi-k2.5, kimi-k2.6, kimi-k3, … (a wrong name lists all), "
-            "or a folder with tokenizer files.",
+            help="What is trained: kimi-k2, kimi-k2-thinking, kimi-k2.5, kimi-k2.6, kimi-k3, … (a wrong name lists "
+            "all), or a folder with tokenizer files.",
         ),
     ],
     template: Annotated[
@@ -46,6 +49,20 @@ def prepare(
     preserve_thinking: Annotated[
         bool, typer.Option("--preserve-thinking", help="Keep the reasoning of finished turns too; kimi-k2.6 only.")
     ] = False,
+    thinking_effort: Annotated[
+        EffortChoice, typer.Option(help="How much kimi-k3 is asked to think; unstated says nothing of it.")
+    ] = "max",
+    mask: Annotated[
+        str,
+        typer.Option(
+            metavar="POLICY",
+            help="Which tokens train: all_assistant_messages, last_assistant_turn, final_answer, …, with parts "
+            "switched on or off, as in final_answer-think (docs/masks.md).",
+        ),
+    ] = "all_assistant_messages",
+    on_empty: Annotated[
+        OnEmpty, typer.Option(help="What becomes of a conversation in which no token trains.")
+    ] = "keep",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Turn files of chats into training tokens.
@@ -83,6 +100,9 @@ def prepare(
                 output,
                 thinking=thinking,
                 preserve_thinking=preserve_thinking,
+                thinking_effort=None if thinking_effort == "unstated" else thinking_effort,
+                mask=mask,
+                on_empty=on_empty,
                 num_threads=threads,
                 progress=progress,
             )
