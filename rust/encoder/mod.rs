@@ -118,7 +118,7 @@ impl Encoder {
     /// [`ErrorKind::Vocab`] if the tokenizer lacks a special token that templates emit.
     pub fn new(tokenizer: Tokenizer, template: Template) -> Result<Self> {
         let mut control_ids = vec![None; ControlToken::ALL.len()];
-        for &token in template.control_tokens() {
+        for token in template.control_tokens() {
             let name = token.as_str();
             let id = tokenizer.special_tokens().id(name);
             if id.is_none() {

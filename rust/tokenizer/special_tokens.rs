@@ -16,124 +16,67 @@ pub const SPECIAL_TOKENS_LEN: usize = 256;
 
 const FIRST: TokenId = KIMI_VOCAB_LEN as TokenId;
 
-/// The sets of names that models give, from their `tokenizer_config.json`, each under a name of its own.
-const SETS: [(&str, &[(TokenId, &str)]); 5] = [
-    ("kimi-k2", KIMI_K2),
-    ("kimi-k2-thinking", KIMI_K2_THINKING),
-    ("kimi-k2.5", KIMI_K25),
-    ("kimi-k3", KIMI_K3),
-    ("moonlight", MOONLIGHT),
+type Names = &'static [(TokenId, &'static str)];
+
+/// The sets of names that models give, from their `tokenizer_config.json`: each under a name of its own, in groups that
+/// other sets share.
+const SETS: [(&str, &[Names]); 5] = [
+    ("kimi-k2", &[EVERY_MODEL, IM, TOOL_CALLS]),
+    ("kimi-k2-thinking", &[EVERY_MODEL, IM, TOOL_CALLS, THINK]),
+    (
+        "kimi-k2.5",
+        &[EVERY_MODEL, IM, TOOL_CALLS, THINK, MEDIA, MEDIA_BEGIN],
+    ),
+    ("kimi-k3", &[EVERY_MODEL, TAGS, MEDIA, MEDIA_BEGIN]),
+    ("moonlight", &[EVERY_MODEL, IM, MEDIA, MEDIA_START]),
 ];
 
-/// Kimi-K2-Instruct of every release, and Kimi-Linear.
-const KIMI_K2: &[(TokenId, &str)] = &[
+const EVERY_MODEL: Names = &[
     (163_584, "[BOS]"),
     (163_585, "[EOS]"),
-    (163_586, "<|im_end|>"),
-    (163_587, "<|im_user|>"),
-    (163_588, "<|im_assistant|>"),
     (163_590, "<|start_header_id|>"),
     (163_591, "<|end_header_id|>"),
     (163_593, "[EOT]"),
-    (163_594, "<|im_system|>"),
-    (163_595, "<|tool_calls_section_begin|>"),
-    (163_596, "<|tool_calls_section_end|>"),
-    (163_597, "<|tool_call_begin|>"),
-    (163_598, "<|tool_call_argument_begin|>"),
-    (163_599, "<|tool_call_end|>"),
-    (163_601, "<|im_middle|>"),
     (163_838, "[UNK]"),
     (163_839, "[PAD]"),
 ];
 
-/// Kimi-K2-Thinking: K2's and the tags around reasoning.
-const KIMI_K2_THINKING: &[(TokenId, &str)] = &[
-    (163_584, "[BOS]"),
-    (163_585, "[EOS]"),
+/// What frames messages before K3.
+const IM: Names = &[
     (163_586, "<|im_end|>"),
     (163_587, "<|im_user|>"),
     (163_588, "<|im_assistant|>"),
-    (163_590, "<|start_header_id|>"),
-    (163_591, "<|end_header_id|>"),
-    (163_593, "[EOT]"),
-    (163_594, "<|im_system|>"),
-    (163_595, "<|tool_calls_section_begin|>"),
-    (163_596, "<|tool_calls_section_end|>"),
-    (163_597, "<|tool_call_begin|>"),
-    (163_598, "<|tool_call_argument_begin|>"),
-    (163_599, "<|tool_call_end|>"),
-    (163_601, "<|im_middle|>"),
-    (163_606, "<think>"),
-    (163_607, "</think>"),
-    (163_838, "[UNK]"),
-    (163_839, "[PAD]"),
-];
-
-/// Kimi-VL and Moonlight.
-const MOONLIGHT: &[(TokenId, &str)] = &[
-    (163_584, "[BOS]"),
-    (163_585, "[EOS]"),
-    (163_586, "<|im_end|>"),
-    (163_587, "<|im_user|>"),
-    (163_588, "<|im_assistant|>"),
-    (163_590, "<|start_header_id|>"),
-    (163_591, "<|end_header_id|>"),
-    (163_593, "[EOT]"),
     (163_594, "<|im_system|>"),
     (163_601, "<|im_middle|>"),
-    (163_602, "<|media_start|>"),
-    (163_603, "<|media_content|>"),
-    (163_604, "<|media_end|>"),
-    (163_605, "<|media_pad|>"),
-    (163_838, "[UNK]"),
-    (163_839, "[PAD]"),
 ];
 
-/// Kimi-K3, in which ids mean something else than before. It names one more, 163649, whose name is not known.
-const KIMI_K3: &[(TokenId, &str)] = &[
-    (163_584, "[BOS]"),
-    (163_585, "[EOS]"),
+/// What frames everything in K3: the same ids mean something else. K3 names one more, 163649, whose name is not known.
+const TAGS: Names = &[
     (163_586, "<|end_of_msg|>"),
     (163_587, "<|open|>"),
     (163_588, "<|close|>"),
     (163_589, "<|sep|>"),
-    (163_590, "<|start_header_id|>"),
-    (163_591, "<|end_header_id|>"),
-    (163_593, "[EOT]"),
-    (163_602, "<|media_begin|>"),
-    (163_603, "<|media_content|>"),
-    (163_604, "<|media_end|>"),
-    (163_605, "<|media_pad|>"),
-    (163_838, "[UNK]"),
-    (163_839, "[PAD]"),
 ];
 
-/// Kimi-K2.5, K2.6 and K2.7.
-const KIMI_K25: &[(TokenId, &str)] = &[
-    (163_584, "[BOS]"),
-    (163_585, "[EOS]"),
-    (163_586, "<|im_end|>"),
-    (163_587, "<|im_user|>"),
-    (163_588, "<|im_assistant|>"),
-    (163_590, "<|start_header_id|>"),
-    (163_591, "<|end_header_id|>"),
-    (163_593, "[EOT]"),
-    (163_594, "<|im_system|>"),
+const TOOL_CALLS: Names = &[
     (163_595, "<|tool_calls_section_begin|>"),
     (163_596, "<|tool_calls_section_end|>"),
     (163_597, "<|tool_call_begin|>"),
     (163_598, "<|tool_call_argument_begin|>"),
     (163_599, "<|tool_call_end|>"),
-    (163_601, "<|im_middle|>"),
-    (163_602, "<|media_begin|>"),
+];
+
+const THINK: Names = &[(163_606, "<think>"), (163_607, "</think>")];
+
+const MEDIA: Names = &[
     (163_603, "<|media_content|>"),
     (163_604, "<|media_end|>"),
     (163_605, "<|media_pad|>"),
-    (163_606, "<think>"),
-    (163_607, "</think>"),
-    (163_838, "[UNK]"),
-    (163_839, "[PAD]"),
 ];
+
+const MEDIA_BEGIN: Names = &[(163_602, "<|media_begin|>")];
+
+const MEDIA_START: Names = &[(163_602, "<|media_start|>")];
 
 /// The special tokens of one model.
 pub struct SpecialTokens {
@@ -161,7 +104,7 @@ impl SpecialTokens {
     /// [`crate::error::ErrorKind::Vocab`] for another name.
     pub fn of_models(set: &str) -> Result<Self> {
         match SETS.iter().find(|(name, _)| *name == set) {
-            Some((_, names)) => Self::from_names(names.iter().copied()),
+            Some((_, groups)) => Self::from_names(groups.concat()),
             None => Err(fault(format!("no set of special tokens is called `{set}`"))),
         }
     }

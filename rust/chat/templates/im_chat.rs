@@ -11,7 +11,7 @@ use crate::chat::segment::{ControlToken, Facts, Part, Role, Segments};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The special tokens of every template of this grammar.
-pub(super) const TOKENS: [ControlToken; 5] = [
+pub(super) const TOKENS: &[ControlToken] = &[
     ControlToken::ImUser,
     ControlToken::ImAssistant,
     ControlToken::ImSystem,
@@ -19,13 +19,8 @@ pub(super) const TOKENS: [ControlToken; 5] = [
     ControlToken::ImEnd,
 ];
 
-/// Those of the templates with tools.
-pub(super) const TOOL_TOKENS: [ControlToken; 10] = [
-    ControlToken::ImUser,
-    ControlToken::ImAssistant,
-    ControlToken::ImSystem,
-    ControlToken::ImMiddle,
-    ControlToken::ImEnd,
+/// Those of tool calls.
+pub(super) const TOOL_TOKENS: &[ControlToken] = &[
     ControlToken::ToolCallsSectionBegin,
     ControlToken::ToolCallsSectionEnd,
     ControlToken::ToolCallBegin,
@@ -33,20 +28,15 @@ pub(super) const TOOL_TOKENS: [ControlToken; 10] = [
     ControlToken::ToolCallEnd,
 ];
 
-/// Of those with tools and reasoning.
-pub(super) const THINK_TOKENS: [ControlToken; 12] = [
-    ControlToken::ImUser,
-    ControlToken::ImAssistant,
-    ControlToken::ImSystem,
-    ControlToken::ImMiddle,
-    ControlToken::ImEnd,
-    ControlToken::ToolCallsSectionBegin,
-    ControlToken::ToolCallsSectionEnd,
-    ControlToken::ToolCallBegin,
-    ControlToken::ToolCallArgumentBegin,
-    ControlToken::ToolCallEnd,
-    ControlToken::ThinkOpen,
-    ControlToken::ThinkClose,
+/// Those of reasoning.
+pub(super) const THINK_TOKENS: &[ControlToken] =
+    &[ControlToken::ThinkOpen, ControlToken::ThinkClose];
+
+/// Those of images, but for the first.
+pub(super) const MEDIA_TOKENS: &[ControlToken] = &[
+    ControlToken::MediaContent,
+    ControlToken::MediaPad,
+    ControlToken::MediaEnd,
 ];
 
 /// The system message that K2 and K2-Thinking begin with if the conversation does not.
@@ -55,13 +45,37 @@ pub(super) const KIMI_SYSTEM: &str = "You are Kimi, an AI assistant created by M
 /// The one that the first K2 and the models before it begin with.
 pub(super) const HELPFUL_SYSTEM: &str = "You are a helpful assistant";
 
-/// Refuses an empty conversation, as transformers does before the template is run.
-pub(super) fn require_messages(conversation: &Conversation<'_>) -> Result<()> {
-    if conversation.messages.is_empty() {
+/// Tools to the text that declares them.
+type Declare = fn(&[Value<'_>]) -> Result<String>;
+
+/// What stands before the messages: the declaration of tools, if the template has one and there are any, and a default system message, if there is
+/// one and the conversation does not begin with its own. Returns whether the default was written.
+///
+/// # Errors
+/// For an empty conversation, which transformers refuses before the template is run; and whatever `declare` returns.
+pub(super) fn prologue(
+    conversation: &Conversation<'_>,
+    segments: &mut Segments,
+    declare: Option<Declare>,
+    default_system: Option<&str>,
+) -> Result<bool> {
+    let Some(first) = conversation.messages.first() else {
         let message = "expected at least one message, found an empty list";
         return Err(Error::new(ErrorKind::Conversation, message).at("messages"));
+    };
+    if let Some(declare) = declare
+        && !conversation.tools.is_empty()
+    {
+        let declaration = declare(conversation.tools).map_err(|error| error.at("tools"))?;
+        Writer::system_message(segments, "tool_declare", &declaration);
     }
-    Ok(())
+    match default_system {
+        Some(default) if first.role != "system" => {
+            Writer::system_message(segments, "system", default);
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// How many messages are history, whose reasoning K2-Thinking, K2.5 and K2.6 do not show: all up to the last assistant

@@ -11,7 +11,7 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-k2",
     models: &["kimi-k2-instruct", "kimi-k2-instruct-0905", "kimi-k2-0905"],
     special_tokens: "kimi-k2",
-    control_tokens: &im_chat::TOOL_TOKENS,
+    control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
     control_strings: ControlStrings::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are Kimi"],
@@ -25,13 +25,13 @@ pub(super) fn render(
     options: RenderOptions<'_>,
     segments: &mut Segments,
 ) -> Result<u32> {
-    im_chat::require_messages(conversation)?;
-    if !conversation.tools.is_empty() {
-        let declaration = tool_declaration::sorted_json(conversation.tools);
-        Writer::system_message(segments, "tool_declare", &declaration);
-    }
-    if conversation.messages[0].role != "system" {
-        Writer::system_message(segments, "system", im_chat::KIMI_SYSTEM);
+    let has_default = im_chat::prologue(
+        conversation,
+        segments,
+        Some(|tools| Ok(tool_declaration::sorted_json(tools))),
+        Some(im_chat::KIMI_SYSTEM),
+    )?;
+    if has_default {
         // An accident of the template, and what the model was trained on; a system message of the caller's has none.
         Writer::inserted(segments, Role::System).text(Part::Text, "\n");
     }

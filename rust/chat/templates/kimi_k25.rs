@@ -11,7 +11,7 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-k2.5",
     models: &[],
     special_tokens: "kimi-k2.5",
-    control_tokens: &CONTROL_TOKENS,
+    control_tokens: CONTROL_TOKENS,
     control_strings: ControlStrings::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "media_begin", "<think>"],
@@ -21,23 +21,12 @@ pub(super) const DEFINITION: Definition = Definition {
 };
 
 /// The special tokens of K2.5 and its successors.
-pub(super) const CONTROL_TOKENS: [ControlToken; 16] = [
-    ControlToken::ImUser,
-    ControlToken::ImAssistant,
-    ControlToken::ImSystem,
-    ControlToken::ImMiddle,
-    ControlToken::ImEnd,
-    ControlToken::ToolCallsSectionBegin,
-    ControlToken::ToolCallsSectionEnd,
-    ControlToken::ToolCallBegin,
-    ControlToken::ToolCallArgumentBegin,
-    ControlToken::ToolCallEnd,
-    ControlToken::ThinkOpen,
-    ControlToken::ThinkClose,
-    ControlToken::MediaBegin,
-    ControlToken::MediaContent,
-    ControlToken::MediaPad,
-    ControlToken::MediaEnd,
+pub(super) const CONTROL_TOKENS: &[&[ControlToken]] = &[
+    im_chat::TOKENS,
+    im_chat::TOOL_TOKENS,
+    im_chat::THINK_TOKENS,
+    im_chat::MEDIA_TOKENS,
+    &[ControlToken::MediaBegin],
 ];
 
 fn render(
@@ -66,12 +55,12 @@ pub(super) fn render_with(
     segments: &mut Segments,
     reasoning: &ReasoningRule<impl Fn(usize) -> bool>,
 ) -> Result<u32> {
-    im_chat::require_messages(conversation)?;
-    if !conversation.tools.is_empty() {
-        let declaration = tool_declaration::typescript_or_json(conversation.tools)
-            .map_err(|error| error.at("tools"))?;
-        Writer::system_message(segments, "tool_declare", &declaration);
-    }
+    im_chat::prologue(
+        conversation,
+        segments,
+        Some(tool_declaration::typescript_or_json),
+        None,
+    )?;
     let prefill = if options.thinking {
         Prefill::Opener
     } else {

@@ -10,7 +10,7 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-k2.6",
     models: &[],
     special_tokens: "kimi-k2.5",
-    control_tokens: &kimi_k25::CONTROL_TOKENS,
+    control_tokens: kimi_k25::CONTROL_TOKENS,
     control_strings: ControlStrings::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "media_begin", "preserve_thinking"],

@@ -13,7 +13,7 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-k2-0711",
     models: &["kimi-k2-instruct-0711"],
     special_tokens: "kimi-k2",
-    control_tokens: &im_chat::TOOL_TOKENS,
+    control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
     control_strings: ControlStrings::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are a helpful assistant"],
@@ -27,14 +27,12 @@ fn render(
     options: RenderOptions<'_>,
     segments: &mut Segments,
 ) -> Result<u32> {
-    im_chat::require_messages(conversation)?;
-    if !conversation.tools.is_empty() {
-        let declaration = tool_declaration::spaced_json(conversation.tools);
-        Writer::system_message(segments, "tool_declare", &declaration);
-    }
-    if conversation.messages[0].role != "system" {
-        Writer::system_message(segments, "system", im_chat::HELPFUL_SYSTEM);
-    }
+    im_chat::prologue(
+        conversation,
+        segments,
+        Some(|tools| Ok(tool_declaration::spaced_json(tools))),
+        Some(im_chat::HELPFUL_SYSTEM),
+    )?;
     let mut dropped_reasoning = 0;
     for (index, message) in conversation.messages.iter().enumerate() {
         let mut writer = Writer::for_message(segments, index, message);

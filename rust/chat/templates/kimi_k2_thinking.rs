@@ -11,7 +11,11 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-k2-thinking",
     models: &[],
     special_tokens: "kimi-k2-thinking",
-    control_tokens: &im_chat::THINK_TOKENS,
+    control_tokens: &[
+        im_chat::TOKENS,
+        im_chat::TOOL_TOKENS,
+        im_chat::THINK_TOKENS,
+    ],
     control_strings: ControlStrings::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are Kimi", "<think>"],
@@ -25,14 +29,12 @@ fn render(
     options: RenderOptions<'_>,
     segments: &mut Segments,
 ) -> Result<u32> {
-    im_chat::require_messages(conversation)?;
-    if !conversation.tools.is_empty() {
-        let declaration = tool_declaration::sorted_json(conversation.tools);
-        Writer::system_message(segments, "tool_declare", &declaration);
-    }
-    if conversation.messages[0].role != "system" {
-        Writer::system_message(segments, "system", im_chat::KIMI_SYSTEM);
-    }
+    im_chat::prologue(
+        conversation,
+        segments,
+        Some(|tools| Ok(tool_declaration::sorted_json(tools))),
+        Some(im_chat::KIMI_SYSTEM),
+    )?;
     let history = im_chat::history_len(&conversation.messages);
     let mut dropped_reasoning = 0;
     im_chat::messages(

@@ -20,12 +20,12 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-k3",
     models: &[],
     special_tokens: "kimi-k3",
-    control_tokens: &[
+    control_tokens: &[&[
         ControlToken::Open,
         ControlToken::Close,
         ControlToken::Sep,
         ControlToken::EndOfMsg,
-    ],
+    ]],
     control_strings: ControlStrings::StayText,
     // K3 comes without a chat template.
     marks: Marks {

@@ -6,7 +6,7 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-linear",
     models: &["kimi-linear-48b-a3b-instruct"],
     special_tokens: "kimi-k2",
-    control_tokens: &im_chat::TOOL_TOKENS,
+    control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
     control_strings: ControlStrings::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin"],

@@ -2,7 +2,7 @@
 
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::{ControlToken, Segments};
-use crate::chat::templates::im_chat::MediaRule;
+use crate::chat::templates::im_chat::{self, MediaRule};
 use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions, moonlight};
 use crate::error::Result;
 
@@ -10,7 +10,11 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-vl",
     models: &["kimi-vl-a3b-instruct"],
     special_tokens: "moonlight",
-    control_tokens: &CONTROL_TOKENS,
+    control_tokens: &[
+        im_chat::TOKENS,
+        im_chat::MEDIA_TOKENS,
+        &[ControlToken::MediaStart],
+    ],
     control_strings: ControlStrings::BecomeTokens,
     marks: Marks {
         holds: &["<|im_middle|>", "media_start"],
@@ -18,18 +22,6 @@ pub(super) const DEFINITION: Definition = Definition {
     },
     render,
 };
-
-const CONTROL_TOKENS: [ControlToken; 9] = [
-    ControlToken::ImUser,
-    ControlToken::ImAssistant,
-    ControlToken::ImSystem,
-    ControlToken::ImMiddle,
-    ControlToken::ImEnd,
-    ControlToken::MediaStart,
-    ControlToken::MediaContent,
-    ControlToken::MediaPad,
-    ControlToken::MediaEnd,
-];
 
 fn render(
     conversation: &Conversation<'_>,

@@ -52,8 +52,8 @@ struct Definition {
     models: &'static [&'static str],
     /// Which set of special tokens the models have: a name that `tokenizer::special_tokens` knows.
     special_tokens: &'static str,
-    /// The special tokens that it emits.
-    control_tokens: &'static [ControlToken],
+    /// The special tokens that it emits, in groups.
+    control_tokens: &'static [&'static [ControlToken]],
     /// What becomes of special tokens that a message's text spells out.
     control_strings: ControlStrings,
     /// How its `chat_template` is told from the others'.
@@ -111,9 +111,8 @@ impl Template {
     }
 
     /// The special tokens that it emits.
-    #[must_use]
-    pub fn control_tokens(self) -> &'static [ControlToken] {
-        self.0.control_tokens
+    pub fn control_tokens(self) -> impl Iterator<Item = ControlToken> {
+        self.0.control_tokens.iter().copied().flatten().copied()
     }
 
     /// What becomes of special tokens that a message's text spells out.

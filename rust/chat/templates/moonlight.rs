@@ -10,7 +10,7 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "moonlight",
     models: &["moonlight-16b-a3b-instruct"],
     special_tokens: "moonlight",
-    control_tokens: &im_chat::TOKENS,
+    control_tokens: &[im_chat::TOKENS],
     control_strings: ControlStrings::BecomeTokens,
     marks: Marks {
         holds: &["<|im_middle|>", "You are a helpful assistant"],
@@ -47,10 +47,12 @@ pub(super) fn render_with(
     segments: &mut Segments,
     content: impl Fn(&mut Writer<'_>, &Message<'_>) -> Result<()>,
 ) -> Result<u32> {
-    im_chat::require_messages(conversation)?;
-    if conversation.messages[0].role != "system" {
-        Writer::system_message(segments, "system", im_chat::HELPFUL_SYSTEM);
-    }
+    im_chat::prologue(
+        conversation,
+        segments,
+        None,
+        Some(im_chat::HELPFUL_SYSTEM),
+    )?;
     let mut dropped_reasoning = 0;
     for (index, message) in conversation.messages.iter().enumerate() {
         let mut writer = Writer::for_message(segments, index, message);
