@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -331,6 +332,15 @@ def test_a_reader_that_goes_away_changes_nothing(chats: Path, tmp_path: Path) ->
     assert len(records(tmp_path / "out")) == CHATS
 
 
+@pytest.fixture
+def heeded_ctrl_c() -> Iterator[None]:
+    """Ctrl-C as in a foreground job: whoever runs the tests in the background has it ignored, children included."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_ctrl_c")
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl.gz"
     path.write_bytes(gzip.compress(EXAMPLES, 1) * 200)
@@ -346,6 +356,25 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(output.iterdir()) == []
 
 
+@pytest.mark.usefixtures("heeded_ctrl_c")
+def test_ctrl_c_reaches_a_job_that_waits_for_its_input(tmp_path: Path) -> None:
+    pipe, output = tmp_path / "pipe", tmp_path / "out"
+    os.mkfifo(pipe)
+    command = [*PREPARE, pipe, "-o", output, *K25]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job, pipe.open("wb") as writer:
+        writer.write(b"{")
+        writer.flush()
+        deadline = time.monotonic() + 30
+        while not list(output.glob(".*.partial")):
+            assert time.monotonic() < deadline and job.poll() is None
+            time.sleep(0.01)
+        job.send_signal(signal.SIGINT)
+        said = job.communicate(timeout=30)
+    assert (job.returncode, *said) == (130, b"", b"stopped; nothing was written\n")
+    assert list(output.iterdir()) == []
+
+
+@pytest.mark.usefixtures("heeded_ctrl_c")
 def test_ctrl_c_takes_effect_where_it_is_asked_for() -> None:
     before = signal.getsignal(signal.SIGINT)
     with deferred_interrupt() as check:

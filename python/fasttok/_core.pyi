@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttok.types import (
+    ControlStrings,
     ConversationInput,
     ErrorKind,
     OnEmpty,
@@ -144,6 +145,7 @@ class Encoder:
         response_format: ResponseFormatInput | None = None,
         mask: str = "all_assistant_messages",
         on_empty: OnEmpty = "keep",
+        control_strings: ControlStrings = "as_reference",
     ) -> EncodedConversation:
         """Encode one conversation. The options are those of the model's own `apply_chat_template`.
 
@@ -160,6 +162,9 @@ class Encoder:
 
         - `mask`: which tokens train, in the language of `docs/masks.md`, such as `last_assistant_turn-think`.
         - `on_empty`: `raise` makes it an error if no token trains.
+        - `control_strings`: what becomes of special tokens that a text spells out, such as `<|im_end|>`. Most models'
+          own code makes tokens of them (K3's does not); `text` keeps them text, `error` refuses the conversation. The
+          mask cannot be forged in any case.
 
         Raises FasttokError: `conversation` with the path of whatever is missing or of the wrong type, `json` for text
         that is not JSON.
@@ -177,6 +182,7 @@ class Encoder:
         response_format: ResponseFormatInput | None = None,
         mask: str = "all_assistant_messages",
         on_empty: OnEmpty = "keep",
+        control_strings: ControlStrings = "as_reference",
         num_threads: int | None = None,
     ) -> EncodedBatch:
         """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
@@ -438,6 +444,7 @@ def encode_conversation(
     response_format: ResponseFormatInput | None = None,
     mask: str = "all_assistant_messages",
     on_empty: OnEmpty = "keep",
+    control_strings: ControlStrings = "as_reference",
 ) -> EncodedConversation:
     """`Encoder(model).encode_conversation(messages, …)`, with the encoder of each model kept for the next call."""
 
@@ -454,6 +461,7 @@ def prepare(
     response_format: ResponseFormatInput | None = None,
     mask: str = "all_assistant_messages",
     on_empty: OnEmpty = "keep",
+    control_strings: ControlStrings = "as_reference",
     num_threads: int | None = None,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> PrepareSummary:

@@ -11,6 +11,7 @@ from fasttok._core import FasttokError
 
 __all__ = [
     "ContentPart",
+    "ControlStrings",
     "Conversation",
     "ConversationInput",
     "ErrorKind",
@@ -135,6 +136,9 @@ ThinkingEffort: TypeAlias = Literal["low", "high", "max"]
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether Kimi-K3 is told that it must call tools, or must not; `auto` says nothing."""
+
+ControlStrings: TypeAlias = Literal["as_reference", "text", "error"]
+"""What becomes of special tokens that the text of a message spells out."""
 
 OnEmpty: TypeAlias = Literal["keep", "skip", "raise"]
 """What becomes of a conversation in which no token trains: it is kept and counted, left out of a dataset and counted,

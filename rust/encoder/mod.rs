@@ -16,8 +16,8 @@ use encoded::{EncodedBatch, EncodedConversation, Notices};
 use crate::chat::conversation::Conversation;
 use crate::chat::json::Value;
 use crate::chat::mask::MaskPolicy;
-use crate::chat::segment::{Body, ControlToken, Segments};
-use crate::chat::templates::{ControlStrings, RenderOptions, Template};
+use crate::chat::segment::{Body, ControlToken, Segment, Segments};
+use crate::chat::templates::{RenderOptions, SpelledTokens, Template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenizer::{self, TokenId, Tokenizer};
 
@@ -40,6 +40,33 @@ pub struct EncodeOptions<'v> {
     pub mask: MaskPolicy,
     /// What becomes of a conversation in which no token trains.
     pub on_empty: OnEmpty,
+    /// What becomes of special tokens that the text of a message spells out.
+    pub control_strings: ControlStrings,
+}
+
+/// What becomes of special tokens that the text of a message spells out. The mask is the same in every case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ControlStrings {
+    /// What the template's reference makes of them.
+    #[default]
+    AsReference,
+    /// They stay text, so no message can hold a token that frames messages; the ids are not the reference's.
+    Text,
+    /// They are an error, where the reference would make tokens of them.
+    Error,
+}
+
+impl ControlStrings {
+    /// The choice of this name: `as_reference`, `text` or `error`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "as_reference" => Some(Self::AsReference),
+            "text" => Some(Self::Text),
+            "error" => Some(Self::Error),
+            _ => None,
+        }
+    }
 }
 
 /// What becomes of a conversation in which no token trains.
@@ -210,16 +237,18 @@ impl Encoder {
                 (Body::Text(start), Body::Text(end)) => {
                     let text = segments.text(start.start..end.end);
                     let ids = &mut out.input_ids;
-                    match self.template.control_strings() {
-                        ControlStrings::BecomeTokens => {
-                            control_strings +=
-                                self.tokenizer
-                                    .encode_as_served_into(text, tokenizer_scratch, ids);
-                        }
-                        ControlStrings::StayText => {
+                    let stay_text = self.template.spelled_tokens() == SpelledTokens::StayText
+                        || options.control_strings == ControlStrings::Text;
+                    if stay_text {
+                        self.tokenizer
+                            .encode_ordinary_into(text, tokenizer_scratch, ids);
+                    } else {
+                        control_strings +=
                             self.tokenizer
-                                .encode_ordinary_into(text, tokenizer_scratch, ids);
-                        }
+                                .encode_as_served_into(text, tokenizer_scratch, ids);
+                    }
+                    if options.control_strings == ControlStrings::Error && control_strings > 0 {
+                        return Err(self.control_string(run, text));
                     }
                     align::push_run(&self.tokenizer, run, &out.input_ids, first, &mut out.spans);
                 }
@@ -249,6 +278,26 @@ impl Encoder {
             dropped_reasoning,
         };
         Ok(())
+    }
+
+    /// The error for the first special token that the text of a run spells out.
+    fn control_string(&self, run: &[Segment], text: &str) -> Error {
+        let found = self.tokenizer.special_tokens().find(text).next();
+        let at = found.as_ref().map_or(0, |found| found.range.start);
+        let name = found.map_or("", |found| &text[found.range]);
+        let message = format!("expected no special token in text, found `{name}`");
+        let error = Error::new(ErrorKind::Conversation, message);
+        let mut end = 0;
+        let segment = run.iter().find(|segment| {
+            if let Body::Text(range) = &segment.body {
+                end += range.len();
+            }
+            at < end
+        });
+        match segment.and_then(|segment| segment.facts.message_index) {
+            Some(index) => error.at_index(index as usize).at("messages"),
+            None => error.at("tools"),
+        }
     }
 
     /// Encodes one conversation from JSON text or values. `tools` take the place of the conversation's own.

@@ -17,7 +17,7 @@ use crate::python::options::Options;
     signature = (encoder, inputs, output, *, progress=None, **options),
     text_signature = "(encoder, inputs, output, *, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                      mask='all_assistant_messages', on_empty='keep', num_threads=None, progress=None)"
+                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', num_threads=None, progress=None)"
 )]
 #[expect(
     clippy::needless_pass_by_value,
@@ -34,7 +34,7 @@ pub(super) fn prepare<'py>(
     let strings = Strings::default();
     let options = Options::read(
         "prepare",
-        &["mask", "on_empty", "num_threads"],
+        &["mask", "on_empty", "control_strings", "num_threads"],
         options,
         &strings,
     )?;

@@ -40,7 +40,7 @@ impl Encoder {
     ) -> PyResult<EncodedConversation> {
         let encoded = self.with_input(
             "encode_conversation",
-            &["tools", "mask", "on_empty"],
+            &["tools", "mask", "on_empty", "control_strings"],
             messages,
             given,
             |core, input, tools, options| {
@@ -126,7 +126,7 @@ impl Encoder {
         signature = (messages, **options),
         text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                          mask='all_assistant_messages', on_empty='keep')"
+                          mask='all_assistant_messages', on_empty='keep', control_strings='as_reference')"
     )]
     fn encode_conversation(
         &self,
@@ -140,7 +140,7 @@ impl Encoder {
         signature = (conversations, **options),
         text_signature = "($self, conversations, *, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                          mask='all_assistant_messages', on_empty='keep', num_threads=None)"
+                          mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', num_threads=None)"
     )]
     fn encode_batch(
         &self,
@@ -151,7 +151,7 @@ impl Encoder {
         let strings = Strings::default();
         let options = Options::read(
             "encode_batch",
-            &["mask", "on_empty", "num_threads"],
+            &["mask", "on_empty", "control_strings", "num_threads"],
             options,
             &strings,
         )?;
@@ -220,7 +220,7 @@ static ENCODERS: LazyLock<Mutex<HashMap<String, Py<Encoder>>>> = LazyLock::new(M
     signature = (messages, model="kimi-k2.5", **options),
     text_signature = "(messages, model='kimi-k2.5', *, tools=None, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                      mask='all_assistant_messages', on_empty='keep')"
+                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference')"
 )]
 pub(super) fn encode_conversation(
     messages: &Bound<'_, PyAny>,

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::chat::json::{Object, Value};
 use crate::chat::mask::MaskPolicy;
 use crate::chat::templates::{RenderOptions, Template};
-use crate::encoder::{EncodeOptions, OnEmpty};
+use crate::encoder::{ControlStrings, EncodeOptions, OnEmpty};
 use crate::error::{Error, ErrorKind, Result};
 use crate::python::convert::{self, Strings};
 use crate::python::error::to_pyerr;
@@ -23,6 +23,7 @@ pub(super) struct Options<'a> {
     pub num_threads: Option<NonZero<usize>>,
     mask: Option<String>,
     on_empty: OnEmpty,
+    control_strings: ControlStrings,
     switches: Object<'a>,
 }
 
@@ -38,6 +39,7 @@ impl<'a> Options<'a> {
         let mut num_threads = None;
         let mut mask = None;
         let mut on_empty = OnEmpty::default();
+        let mut control_strings = ControlStrings::default();
         let mut switches: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
         for (key, value) in given.into_iter().flatten() {
             let name: String = key.extract()?;
@@ -56,7 +58,13 @@ impl<'a> Options<'a> {
                 None if value.is_none() => {}
                 None if name == "num_threads" => num_threads = convert::num_threads(&value)?,
                 None if name == "mask" => mask = Some(value.extract()?),
-                None if name == "on_empty" => on_empty = read_on_empty(&value)?,
+                None if name == "on_empty" => {
+                    on_empty = choice(&name, &value, OnEmpty::from_name, "keep, skip or raise")?;
+                }
+                None if name == "control_strings" => {
+                    let known = "as_reference, text or error";
+                    control_strings = choice(&name, &value, ControlStrings::from_name, known)?;
+                }
                 None => tools = Some(read("tools")?),
             }
         }
@@ -65,6 +73,7 @@ impl<'a> Options<'a> {
             num_threads,
             mask,
             on_empty,
+            control_strings,
             switches: Object::from_entries(switches),
         })
     }
@@ -79,6 +88,7 @@ impl<'a> Options<'a> {
                     None => MaskPolicy::default(),
                 },
                 on_empty: self.on_empty,
+                control_strings: self.control_strings,
             })
         };
         read().map_err(|error: Error| to_pyerr(py, &error))
@@ -90,11 +100,17 @@ pub(super) fn mask_policy(text: &str, template: Template) -> Result<MaskPolicy> 
     MaskPolicy::parse(text, template).map_err(|error| error.at("mask"))
 }
 
-fn read_on_empty(value: &Bound<'_, PyAny>) -> PyResult<OnEmpty> {
-    let name: String = value.extract()?;
-    OnEmpty::from_name(&name).ok_or_else(|| {
-        let message = format!("expected keep, skip or raise, found `{name}`");
-        let error = Error::new(ErrorKind::Option, message).at("on_empty");
+/// The argument `name`, one of a few words.
+fn choice<T>(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    read: fn(&str) -> Option<T>,
+    known: &str,
+) -> PyResult<T> {
+    let word: String = value.extract()?;
+    read(&word).ok_or_else(|| {
+        let message = format!("expected {known}, found `{word}`");
+        let error = Error::new(ErrorKind::Option, message).at(name.to_owned());
         to_pyerr(value.py(), &error)
     })
 }

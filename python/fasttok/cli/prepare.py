@@ -15,7 +15,7 @@ from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
 from fasttok.cli.summary import adds_up, failed_records, print_summary
-from fasttok.types import OnEmpty
+from fasttok.types import ControlStrings, OnEmpty
 
 EffortChoice: TypeAlias = Literal["low", "high", "max", "unstated"]
 
@@ -63,6 +63,10 @@ def prepare(
     on_empty: Annotated[
         OnEmpty, typer.Option(help="What becomes of a conversation in which no token trains.")
     ] = "keep",
+    control_strings: Annotated[
+        ControlStrings,
+        typer.Option(help="What becomes of special tokens that a text spells out, such as <|im_end|>."),
+    ] = "as_reference",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Turn files of chats into training tokens.
@@ -103,6 +107,7 @@ def prepare(
                 thinking_effort=None if thinking_effort == "unstated" else thinking_effort,
                 mask=mask,
                 on_empty=on_empty,
+                control_strings=control_strings,
                 num_threads=threads,
                 progress=progress,
             )

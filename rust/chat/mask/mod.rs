@@ -10,7 +10,7 @@ pub use policy::{MaskPolicy, Parts, TrainOn};
 
 use crate::chat::segment::{Facts, Part, Role};
 
-/// The weight that a message carries: its index and the weight. Messages without one weigh 1.
+/// The weight that a message carries: its index and the weight, in the order of the messages. One without weighs 1.
 pub type MessageWeight = (u32, f32);
 
 /// The structural assistant mask of the reference data: everything after an assistant header, up to and including the
@@ -63,11 +63,12 @@ impl MaskPolicy {
         if matches!(self.train_on, TrainOn::AllTokens | TrainOn::AfterFirstUser) {
             return 1.0;
         }
-        let given = weights
-            .iter()
-            .find(|(index, _)| Some(*index) == message_index);
+        let given = message_index.and_then(|message| {
+            let found = weights.binary_search_by_key(&message, |(index, _)| *index);
+            Some(weights[found.ok()?].1)
+        });
         match (given, self.train_on) {
-            (Some((_, weight)), _) => *weight,
+            (Some(weight), _) => weight,
             (None, TrainOn::PerMessage) => 0.0,
             (None, _) => 1.0,
         }

@@ -3,7 +3,7 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::{Part, Role, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Writer};
-use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions};
+use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -12,7 +12,7 @@ pub(super) const DEFINITION: Definition = Definition {
     models: &["kimi-k2-instruct", "kimi-k2-instruct-0905", "kimi-k2-0905"],
     special_tokens: "kimi-k2",
     control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
-    control_strings: ControlStrings::BecomeTokens,
+    spelled_tokens: SpelledTokens::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are Kimi"],
         lacks: &["<think>"],

@@ -3,7 +3,7 @@
 use crate::chat::conversation::{Conversation, Message};
 use crate::chat::segment::{ControlToken, Part, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
-use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions};
+use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -12,7 +12,7 @@ pub(super) const DEFINITION: Definition = Definition {
     models: &[],
     special_tokens: "kimi-k2.5",
     control_tokens: CONTROL_TOKENS,
-    control_strings: ControlStrings::BecomeTokens,
+    spelled_tokens: SpelledTokens::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "media_begin", "<think>"],
         lacks: &["preserve_thinking"],

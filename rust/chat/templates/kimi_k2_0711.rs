@@ -5,7 +5,7 @@ use crate::chat::conversation::{Arguments, Conversation, ToolCall};
 use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Part, Role, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Writer};
-use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions};
+use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -14,7 +14,7 @@ pub(super) const DEFINITION: Definition = Definition {
     models: &["kimi-k2-instruct-0711"],
     special_tokens: "kimi-k2",
     control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
-    control_strings: ControlStrings::BecomeTokens,
+    spelled_tokens: SpelledTokens::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are a helpful assistant"],
         lacks: &["<think>"],

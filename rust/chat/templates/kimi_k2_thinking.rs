@@ -3,7 +3,7 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::Segments;
 use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
-use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions};
+use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -16,7 +16,7 @@ pub(super) const DEFINITION: Definition = Definition {
         im_chat::TOOL_TOKENS,
         im_chat::THINK_TOKENS,
     ],
-    control_strings: ControlStrings::BecomeTokens,
+    spelled_tokens: SpelledTokens::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are Kimi", "<think>"],
         lacks: &["media_begin"],

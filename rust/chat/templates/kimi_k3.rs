@@ -11,7 +11,8 @@ use crate::chat::conversation::{Content, ContentPart, Conversation, Message, Par
 use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Facts, Part, Role, Segments};
 use crate::chat::templates::{
-    ControlStrings, Definition, Marks, RenderOptions, ResponseFormat, ThinkingEffort, ToolChoice,
+    Definition, Marks, RenderOptions, ResponseFormat, SpelledTokens, ThinkingEffort,
+    ToolChoice,
 };
 use crate::chat::tool_declaration;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,7 +27,7 @@ pub(super) const DEFINITION: Definition = Definition {
         ControlToken::Sep,
         ControlToken::EndOfMsg,
     ]],
-    control_strings: ControlStrings::StayText,
+    spelled_tokens: SpelledTokens::StayText,
     // K3 comes without a chat template.
     marks: Marks {
         holds: &["encoding_k3"],

@@ -1,13 +1,13 @@
 //! Kimi-Linear-48B-A3B-Instruct: K2's template with K2's tokens, as far as is known.
 
-use crate::chat::templates::{ControlStrings, Definition, Marks, im_chat, kimi_k2};
+use crate::chat::templates::{Definition, Marks, SpelledTokens, im_chat, kimi_k2};
 
 pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-linear",
     models: &["kimi-linear-48b-a3b-instruct"],
     special_tokens: "kimi-k2",
     control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
-    control_strings: ControlStrings::BecomeTokens,
+    spelled_tokens: SpelledTokens::BecomeTokens,
     marks: Marks {
         holds: &["tool_calls_section_begin"],
         lacks: &["<think>"],

@@ -3,7 +3,7 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::{ControlToken, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule};
-use crate::chat::templates::{ControlStrings, Definition, Marks, RenderOptions, moonlight};
+use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens, moonlight};
 use crate::error::Result;
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -15,7 +15,7 @@ pub(super) const DEFINITION: Definition = Definition {
         im_chat::MEDIA_TOKENS,
         &[ControlToken::MediaStart],
     ],
-    control_strings: ControlStrings::BecomeTokens,
+    spelled_tokens: SpelledTokens::BecomeTokens,
     marks: Marks {
         holds: &["<|im_middle|>", "media_start"],
         lacks: &["tool_calls_section_begin"],

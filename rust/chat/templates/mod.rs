@@ -55,7 +55,7 @@ struct Definition {
     /// The special tokens that it emits, in groups.
     control_tokens: &'static [&'static [ControlToken]],
     /// What becomes of special tokens that a message's text spells out.
-    control_strings: ControlStrings,
+    spelled_tokens: SpelledTokens,
     /// How its `chat_template` is told from the others'.
     marks: Marks,
     /// Appends the segments. Returns how many messages had reasoning that is not shown.
@@ -72,7 +72,7 @@ struct Marks {
 
 /// What becomes of special tokens that a message's text spells out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ControlStrings {
+pub enum SpelledTokens {
     /// They become those tokens, as in every template that renders to one text.
     BecomeTokens,
     /// They stay text.
@@ -117,8 +117,8 @@ impl Template {
 
     /// What becomes of special tokens that a message's text spells out.
     #[must_use]
-    pub fn control_strings(self) -> ControlStrings {
-        self.0.control_strings
+    pub fn spelled_tokens(self) -> SpelledTokens {
+        self.0.spelled_tokens
     }
 
     /// Refuses a model's own template file that cannot be this template's.
