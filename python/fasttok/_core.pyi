@@ -20,6 +20,7 @@ from fasttok.types import (
     ErrorKind,
     OnEmpty,
     PrepareSummary,
+    ReasoningMode,
     ResponseFormatInput,
     SpanPart,
     SpanRole,
@@ -146,6 +147,7 @@ class Encoder:
         mask: str = "all_assistant_messages",
         on_empty: OnEmpty = "keep",
         control_strings: ControlStrings = "as_reference",
+        reasoning: ReasoningMode = "template",
     ) -> EncodedConversation:
         """Encode one conversation. The options are those of the model's own `apply_chat_template`.
 
@@ -165,6 +167,9 @@ class Encoder:
         - `control_strings`: what becomes of special tokens that a text spells out, such as `<|im_end|>`. Most models'
           own code makes tokens of them (K3's does not); `text` keeps them text, `error` refuses the conversation. The
           mask cannot be forged in any case.
+        - `reasoning`: what becomes of reasoning that the template does not show. `template` leaves it out, as the
+          model's own code does; `preserve` shows all, where the template can (Kimi-K2.6, Kimi-K2.7-Code, Kimi-K3);
+          `expand` is for `encode_batch` (`docs/masks.md`).
 
         Raises FasttokError: `conversation` with the path of whatever is missing or of the wrong type, `json` for text
         that is not JSON.
@@ -183,6 +188,7 @@ class Encoder:
         mask: str = "all_assistant_messages",
         on_empty: OnEmpty = "keep",
         control_strings: ControlStrings = "as_reference",
+        reasoning: ReasoningMode = "template",
         num_threads: int | None = None,
     ) -> EncodedBatch:
         """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
@@ -379,6 +385,10 @@ class EncodedBatch(_Indexed[EncodedConversation]):
         """The mask of another policy: shape (total,). See `EncodedConversation.mask`."""
 
     @property
+    def sources(self) -> NDArray[np.int64]:
+        """For each row the index of its conversation: shape (len(batch),). 0, 1, 2, … unless reasoning is expanded."""
+
+    @property
     def offsets(self) -> NDArray[np.int64]:
         """Shape (len(batch) + 1,): conversation i is `input_ids[offsets[i]:offsets[i + 1]]`."""
 
@@ -445,6 +455,7 @@ def encode_conversation(
     mask: str = "all_assistant_messages",
     on_empty: OnEmpty = "keep",
     control_strings: ControlStrings = "as_reference",
+    reasoning: ReasoningMode = "template",
 ) -> EncodedConversation:
     """`Encoder(model).encode_conversation(messages, …)`, with the encoder of each model kept for the next call."""
 
@@ -462,6 +473,7 @@ def prepare(
     mask: str = "all_assistant_messages",
     on_empty: OnEmpty = "keep",
     control_strings: ControlStrings = "as_reference",
+    reasoning: ReasoningMode = "template",
     num_threads: int | None = None,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> PrepareSummary:

@@ -20,6 +20,7 @@ __all__ = [
     "Message",
     "OnEmpty",
     "PrepareSummary",
+    "ReasoningMode",
     "ResponseFormatInput",
     "SpanPart",
     "SpanRole",
@@ -144,6 +145,10 @@ OnEmpty: TypeAlias = Literal["keep", "skip", "raise"]
 """What becomes of a conversation in which no token trains: it is kept and counted, left out of a dataset and counted,
 or an error. A single conversation cannot be left out, so `skip` keeps it."""
 
+ReasoningMode: TypeAlias = Literal["template", "preserve", "expand"]
+"""What becomes of reasoning that the template does not show: it is left out, shown where the template can, or given
+rows of its own."""
+
 ResponseFormatInput: TypeAlias = Mapping[str, Any] | str | bytes
 """The form of Kimi-K3's answer as an API request names it, or the same as JSON: `{"type": "json_object"}`, or
 `{"type": "json_schema", "json_schema": {"schema": …}}`; `{"type": "text"}` says nothing."""
@@ -176,6 +181,8 @@ class PrepareSummary(TypedDict):
     """Lines read."""
     written: int
     """Records written."""
+    rows: int
+    """Lines of the output: one a record, or more where reasoning is expanded."""
     skipped: dict[str, int]
     """Lines skipped, by reason."""
     failed: dict[str, int]

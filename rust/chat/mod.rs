@@ -1,6 +1,7 @@
 //! Conversation to segments: messages in, facts out. Nothing here knows an id.
 
 pub mod conversation;
+pub mod expand;
 pub mod json;
 pub mod mask;
 pub mod segment;

@@ -76,6 +76,8 @@ pub struct Summary {
     pub records: u64,
     /// Records written.
     pub written: u64,
+    /// Lines of the output: one a record, or more where reasoning is expanded.
+    pub rows: u64,
     /// Lines skipped, by reason.
     pub skipped: BTreeMap<&'static str, u64>,
     /// Lines that failed, by the kind of error.
@@ -97,8 +99,8 @@ pub struct Summary {
 /// What became of one line.
 enum Outcome {
     Written {
-        line: Vec<u8>,
-        encoded: Box<EncodedConversation>,
+        lines: Vec<u8>,
+        rows: Vec<EncodedConversation>,
     },
     Skipped(&'static str),
     Failed(Error),
@@ -185,9 +187,9 @@ impl<'o> Sink<'o> {
     fn take(&mut self, line: &Line, outcome: Outcome) -> Result<()> {
         self.summary.records += 1;
         match outcome {
-            Outcome::Written { line, encoded } => {
-                self.records.write(&line)?;
-                self.summary.count_written(&encoded);
+            Outcome::Written { lines, rows } => {
+                self.records.write(&lines)?;
+                self.summary.count_written(&rows);
             }
             Outcome::Skipped(reason) => *self.summary.skipped.entry(reason).or_default() += 1,
             Outcome::Failed(error) => {
@@ -219,18 +221,18 @@ impl<'o> Sink<'o> {
 }
 
 impl Summary {
-    fn count_written(&mut self, encoded: &EncodedConversation) {
-        let trained = encoded
-            .loss_mask
-            .iter()
-            .map(|&trains| u64::from(trains))
-            .sum::<u64>();
+    fn count_written(&mut self, rows: &[EncodedConversation]) {
+        let any = |holds: fn(&EncodedConversation) -> bool| u64::from(rows.iter().any(holds));
         self.written += 1;
-        self.tokens += encoded.input_ids.len() as u64;
-        self.trained_tokens += trained;
-        self.untrained_records += u64::from(trained == 0);
-        self.dropped_reasoning_records += u64::from(encoded.notices.dropped_reasoning > 0);
-        self.control_string_records += u64::from(encoded.notices.control_strings > 0);
+        self.rows += rows.len() as u64;
+        for row in rows {
+            self.tokens += row.input_ids.len() as u64;
+            let trained = row.loss_mask.iter().map(|&trains| u64::from(trains));
+            self.trained_tokens += trained.sum::<u64>();
+        }
+        self.untrained_records += 1 - any(EncodedConversation::trains);
+        self.dropped_reasoning_records += any(|row| row.notices.dropped_reasoning > 0);
+        self.control_string_records += any(|row| row.notices.control_strings > 0);
     }
 
     fn count_failed(&mut self, error: Error) {
@@ -298,41 +300,43 @@ fn encode_line(
         return Outcome::Skipped("blank line");
     }
     match encode_record(encoder, options.encode, text, scratch) {
-        Ok((_, one)) if options.encode.on_empty == OnEmpty::Skip && !one.trains() => {
+        Ok((_, rows))
+            if options.encode.on_empty == OnEmpty::Skip
+                && !rows.iter().any(EncodedConversation::trains) =>
+        {
             Outcome::Skipped("no token that trains")
         }
-        Ok((line, one)) => Outcome::Written {
-            line,
-            encoded: Box::new(one),
-        },
+        Ok((lines, rows)) => Outcome::Written { lines, rows },
         Err(error) => Outcome::Failed(error),
     }
 }
 
-/// One record of the input to one line of the output.
+/// One record of the input to the lines of its rows.
 fn encode_record(
     encoder: &Encoder,
     options: EncodeOptions<'_>,
     text: &[u8],
     scratch: &mut Scratch,
-) -> Result<(Vec<u8>, EncodedConversation)> {
+) -> Result<(Vec<u8>, Vec<EncodedConversation>)> {
     let value = Value::from_json(text)?;
     let Some(record) = value.as_object() else {
         let message = format!("expected an object with `messages`, found {}", value.kind());
         return Err(Error::new(ErrorKind::Conversation, message));
     };
     let conversation = Conversation::from_value(&value, None)?;
-    let mut one = EncodedConversation::default();
-    encoder.encode_conversation_into(&conversation, options, scratch, &mut one)?;
+    let rows = encoder.encode_rows(&conversation, options, scratch)?;
     let id = record.get("id").map(|id| {
         let mut text = String::new();
         id.write_json(Spacing::Compact, &mut text);
         text
     });
     // About seven bytes an id and two a mask bit.
-    let mut line = Vec::with_capacity(one.input_ids.len() * 9);
-    writer::write_record(id.as_deref(), &one.input_ids, &one.loss_mask, &mut line);
-    Ok((line, one))
+    let tokens: usize = rows.iter().map(|row| row.input_ids.len()).sum();
+    let mut lines = Vec::with_capacity(tokens * 9);
+    for row in &rows {
+        writer::write_record(id.as_deref(), &row.input_ids, &row.loss_mask, &mut lines);
+    }
+    Ok((lines, rows))
 }
 
 /// A failure as one line of JSON.

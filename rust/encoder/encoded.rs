@@ -131,16 +131,19 @@ pub struct EncodedBatch {
     pub message_weights: Vec<MessageWeight>,
     /// Where each conversation starts in `message_weights`, and at the end where the last one ends.
     pub weight_offsets: Vec<usize>,
-    /// One entry a conversation.
+    /// One entry a row.
     pub notices: Vec<Notices>,
+    /// For each row the index of the conversation that it comes from.
+    pub sources: Vec<usize>,
 }
 
 impl EncodedBatch {
-    /// Lays conversations end to end.
+    /// Lays the rows of conversations end to end.
     #[must_use]
-    pub fn from_conversations(conversations: Vec<EncodedConversation>) -> Self {
-        let ids = conversations.iter().map(|one| one.input_ids.len()).sum();
-        let spans = conversations.iter().map(|one| one.spans.len()).sum();
+    pub fn from_rows(conversations: Vec<Vec<EncodedConversation>>) -> Self {
+        let rows = || conversations.iter().flatten();
+        let ids = rows().map(|one| one.input_ids.len()).sum();
+        let spans = rows().map(|one| one.spans.len()).sum();
         let mut batch = Self {
             input_ids: Vec::with_capacity(ids),
             loss_mask: Vec::with_capacity(ids),
@@ -149,9 +152,14 @@ impl EncodedBatch {
             span_offsets: vec![0],
             message_weights: Vec::new(),
             weight_offsets: vec![0],
-            notices: Vec::with_capacity(conversations.len()),
+            notices: Vec::with_capacity(rows().count()),
+            sources: Vec::with_capacity(rows().count()),
         };
-        for one in conversations {
+        let numbered = conversations.into_iter().enumerate();
+        let rows =
+            numbered.flat_map(|(source, rows)| rows.into_iter().map(move |one| (source, one)));
+        for (source, one) in rows {
+            batch.sources.push(source);
             batch.input_ids.extend_from_slice(&one.input_ids);
             batch.loss_mask.extend_from_slice(&one.loss_mask);
             batch.spans.extend_from_slice(&one.spans);

@@ -14,10 +14,11 @@ use std::sync::{Mutex, PoisonError};
 use encoded::{EncodedBatch, EncodedConversation, Notices};
 
 use crate::chat::conversation::Conversation;
+use crate::chat::expand;
 use crate::chat::json::Value;
-use crate::chat::mask::MaskPolicy;
+use crate::chat::mask::{MaskPolicy, TrainOn};
 use crate::chat::segment::{Body, ControlToken, Segment, Segments};
-use crate::chat::templates::{RenderOptions, SpelledTokens, Template};
+use crate::chat::templates::{RenderOptions, ShownReasoning, SpelledTokens, Template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenizer::{self, TokenId, Tokenizer};
 
@@ -42,6 +43,33 @@ pub struct EncodeOptions<'v> {
     pub on_empty: OnEmpty,
     /// What becomes of special tokens that the text of a message spells out.
     pub control_strings: ControlStrings,
+    /// What becomes of reasoning that the template does not show.
+    pub reasoning: Reasoning,
+}
+
+/// What becomes of reasoning that the template does not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reasoning {
+    /// It is left out, and counted.
+    #[default]
+    Template,
+    /// All is shown, where the template can do that; elsewhere it is an error.
+    Preserve,
+    /// The conversation becomes several rows, each with the reasoning that the model was shown: see [`expand`].
+    Expand,
+}
+
+impl Reasoning {
+    /// The choice of this name: `template`, `preserve` or `expand`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "template" => Some(Self::Template),
+            "preserve" => Some(Self::Preserve),
+            "expand" => Some(Self::Expand),
+            _ => None,
+        }
+    }
 }
 
 /// What becomes of special tokens that the text of a message spells out. The mask is the same in every case.
@@ -280,6 +308,56 @@ impl Encoder {
         Ok(())
     }
 
+    /// Encodes one conversation to rows: one, or several with [`Reasoning::Expand`].
+    ///
+    /// # Errors
+    /// As [`Template::render_into`]; [`ErrorKind::Option`] for a mode of reasoning that the template or the other options
+    /// rule out.
+    pub fn encode_rows(
+        &self,
+        conversation: &Conversation<'_>,
+        mut options: EncodeOptions<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<EncodedConversation>> {
+        let mut encode = |conversation: &Conversation<'_>, options| {
+            let mut one = EncodedConversation::default();
+            self.encode_conversation_into(conversation, options, scratch, &mut one)?;
+            Ok(one)
+        };
+        let shown = self.template.shown_reasoning();
+        if options.reasoning == Reasoning::Preserve {
+            self.check_preserve()?;
+            options.render.preserve_thinking = true;
+        }
+        let hides = options.render.thinking && !options.render.preserve_thinking;
+        match (options.reasoning, shown) {
+            (
+                Reasoning::Expand,
+                ShownReasoning::SinceLastAnswer(text) | ShownReasoning::SinceLastAnswerOrAll(text),
+            ) if hides => {
+                check_expand(options)?;
+                expand::rows(&conversation.messages, text)
+                    .into_iter()
+                    .map(|row| {
+                        options.render.history = Some(row.history);
+                        encode(&conversation.row(row), options)
+                    })
+                    .collect()
+            }
+            _ => Ok(vec![encode(conversation, options)?]),
+        }
+    }
+
+    fn check_preserve(&self) -> Result<()> {
+        match self.template.shown_reasoning() {
+            ShownReasoning::All | ShownReasoning::SinceLastAnswerOrAll(_) => Ok(()),
+            ShownReasoning::None | ShownReasoning::SinceLastAnswer(_) => {
+                let message = format!("{} cannot show all reasoning", self.template.name());
+                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
+            }
+        }
+    }
+
     /// The error for the first special token that the text of a run spells out.
     fn control_string(&self, run: &[Segment], text: &str) -> Error {
         let found = self.tokenizer.special_tokens().find(text).next();
@@ -300,7 +378,7 @@ impl Encoder {
         }
     }
 
-    /// Encodes one conversation from JSON text or values. `tools` take the place of the conversation's own.
+    /// [`Self::encode_rows`] from JSON text or values. `tools` take the place of the conversation's own.
     ///
     /// # Errors
     /// As [`Value::from_json`], [`Conversation::from_value`] and [`Template::render_into`].
@@ -310,12 +388,10 @@ impl Encoder {
         tools: Option<&Value<'_>>,
         options: EncodeOptions<'_>,
         scratch: &mut Scratch,
-    ) -> Result<EncodedConversation> {
-        let mut out = EncodedConversation::default();
+    ) -> Result<Vec<EncodedConversation>> {
         input.read(tools, |conversation| {
-            self.encode_conversation_into(conversation, options, scratch, &mut out)
-        })?;
-        Ok(out)
+            self.encode_rows(conversation, options, scratch)
+        })
     }
 
     /// Encodes many conversations over `num_threads` threads (all that the machine offers if None), in order. The
@@ -339,7 +415,7 @@ impl Encoder {
                 encoded.map_err(|error| error.at_index(index).at("conversations"))
             },
         );
-        Ok(EncodedBatch::from_conversations(
+        Ok(EncodedBatch::from_rows(
             encoded.into_iter().collect::<Result<_>>()?,
         ))
     }
@@ -355,6 +431,21 @@ impl Encoder {
             encoder: self,
             scratch: idle.unwrap_or_default(),
         }
+    }
+}
+
+/// Rows repeat the beginning of their conversation, which rules some options out.
+fn check_expand(options: EncodeOptions<'_>) -> Result<()> {
+    let wrong = |message: String| Err(Error::new(ErrorKind::Option, message).at("reasoning"));
+    if options.render.add_generation_prompt {
+        return wrong("expand is for training, and add_generation_prompt for prompts".to_owned());
+    }
+    match options.mask.train_on {
+        TrainOn::AllAssistantMessages | TrainOn::PerMessage => Ok(()),
+        _ => wrong(format!(
+            "expand trains each assistant message once, which the mask {} does not",
+            options.mask
+        )),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::python::options::Options;
     signature = (encoder, inputs, output, *, progress=None, **options),
     text_signature = "(encoder, inputs, output, *, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', num_threads=None, progress=None)"
+                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', reasoning='template', num_threads=None, progress=None)"
 )]
 #[expect(
     clippy::needless_pass_by_value,
@@ -34,7 +34,13 @@ pub(super) fn prepare<'py>(
     let strings = Strings::default();
     let options = Options::read(
         "prepare",
-        &["mask", "on_empty", "control_strings", "num_threads"],
+        &[
+            "mask",
+            "on_empty",
+            "control_strings",
+            "reasoning",
+            "num_threads",
+        ],
         options,
         &strings,
     )?;
@@ -61,6 +67,7 @@ pub(super) fn prepare<'py>(
     let dict = PyDict::new(py);
     dict.set_item("records", summary.records)?;
     dict.set_item("written", summary.written)?;
+    dict.set_item("rows", summary.rows)?;
     dict.set_item("skipped", summary.skipped)?;
     dict.set_item("failed", summary.failed)?;
     let failures: Vec<PyErr> = summary

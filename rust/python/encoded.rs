@@ -264,10 +264,10 @@ impl EncodedConversation {
     }
 }
 
-fn offsets_array(py: Python<'_>, offsets: &[usize]) -> Py<PyArray1<i64>> {
-    let offset = |offset: &usize| (*offset as u64).cast_signed();
-    let offsets: Vec<i64> = offsets.iter().map(offset).collect();
-    offsets.into_pyarray(py).unbind()
+fn index_array(py: Python<'_>, indices: &[usize]) -> Py<PyArray1<i64>> {
+    let index = |index: &usize| (*index as u64).cast_signed();
+    let indices: Vec<i64> = indices.iter().map(index).collect();
+    indices.into_pyarray(py).unbind()
 }
 
 #[pyclass(frozen, sequence, module = "fasttok")]
@@ -281,6 +281,7 @@ pub(super) struct EncodedBatch {
     weights: Vec<MessageWeight>,
     weight_offsets: Vec<usize>,
     masked: Masked,
+    sources: Vec<usize>,
     notices: Vec<Notices>,
 }
 
@@ -301,13 +302,14 @@ impl EncodedBatch {
         Self {
             input_ids: ids_array(py, batch.input_ids),
             loss_mask: batch.loss_mask.into_pyarray(py).unbind(),
-            offsets: offsets_array(py, &batch.offsets),
+            offsets: index_array(py, &batch.offsets),
             token_offsets: batch.offsets,
             spans: batch.spans.into(),
             span_offsets: batch.span_offsets,
             weights: batch.message_weights,
             weight_offsets: batch.weight_offsets,
             masked,
+            sources: batch.sources,
             notices: batch.notices,
         }
     }
@@ -341,6 +343,11 @@ impl EncodedBatch {
             encoded::write_weights(self.masked.policy, spans, weights, &mut out);
         }
         out.into_pyarray(py)
+    }
+
+    #[getter]
+    fn sources(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
+        index_array(py, &self.sources)
     }
 
     #[getter]
@@ -405,7 +412,7 @@ impl EncodedBatch {
             ),
             (&this.weights, &this.weight_offsets),
             this.masked.names(),
-            notices,
+            (&this.sources, notices),
         );
         let rebuild = slf.get_type().getattr("_rebuild")?;
         Ok((rebuild, parts.into_pyobject(py)?.into_any()))
@@ -419,20 +426,21 @@ impl EncodedBatch {
         spans: (Spans, Vec<usize>),
         weights: (Vec<MessageWeight>, Vec<usize>),
         masked: (String, String),
-        notices: Vec<(u32, u32)>,
+        rows: (Vec<usize>, Vec<(u32, u32)>),
     ) -> PyResult<Self> {
         Python::attach(|py| {
             Ok(Self {
                 input_ids,
                 loss_mask,
-                offsets: offsets_array(py, &token_offsets),
+                offsets: index_array(py, &token_offsets),
                 token_offsets,
                 spans: spans.0.as_slice().into(),
                 span_offsets: spans.1,
                 weights: weights.0,
                 weight_offsets: weights.1,
                 masked: Masked::from_names(py, masked)?,
-                notices: notices.into_iter().map(from_notice_pair).collect(),
+                sources: rows.0,
+                notices: rows.1.into_iter().map(from_notice_pair).collect(),
             })
         })
     }

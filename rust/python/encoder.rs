@@ -11,7 +11,7 @@ use crate::chat::mask::MaskPolicy;
 use crate::chat::templates::Template;
 use crate::encoder;
 use crate::encoder::{EncodeOptions, Input};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::python::convert::{self, Refusal, Strings};
 use crate::python::encoded::{EncodedBatch, EncodedConversation, Masked};
 use crate::python::error::to_pyerr;
@@ -40,12 +40,16 @@ impl Encoder {
     ) -> PyResult<EncodedConversation> {
         let encoded = self.with_input(
             "encode_conversation",
-            &["tools", "mask", "on_empty", "control_strings"],
+            &["tools", "mask", "on_empty", "control_strings", "reasoning"],
             messages,
             given,
             |core, input, tools, options| {
-                let one = core.encode_input(input, tools, options, &mut core.checkout())?;
-                Ok((one, options.mask))
+                let mut rows = core.encode_input(input, tools, options, &mut core.checkout())?;
+                if let (Some(one), true) = (rows.pop(), rows.is_empty()) {
+                    return Ok((one, options.mask));
+                }
+                let message = "expand makes several rows of this conversation: use encode_batch";
+                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
             },
         )?;
         let (one, policy) = encoded;
@@ -126,7 +130,8 @@ impl Encoder {
         signature = (messages, **options),
         text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                          mask='all_assistant_messages', on_empty='keep', control_strings='as_reference')"
+                          mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
+                          reasoning='template')"
     )]
     fn encode_conversation(
         &self,
@@ -140,7 +145,8 @@ impl Encoder {
         signature = (conversations, **options),
         text_signature = "($self, conversations, *, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                          mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', num_threads=None)"
+                          mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
+                          reasoning='template', num_threads=None)"
     )]
     fn encode_batch(
         &self,
@@ -151,7 +157,13 @@ impl Encoder {
         let strings = Strings::default();
         let options = Options::read(
             "encode_batch",
-            &["mask", "on_empty", "control_strings", "num_threads"],
+            &[
+                "mask",
+                "on_empty",
+                "control_strings",
+                "reasoning",
+                "num_threads",
+            ],
             options,
             &strings,
         )?;
@@ -220,7 +232,8 @@ static ENCODERS: LazyLock<Mutex<HashMap<String, Py<Encoder>>>> = LazyLock::new(M
     signature = (messages, model="kimi-k2.5", **options),
     text_signature = "(messages, model='kimi-k2.5', *, tools=None, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference')"
+                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
+                          reasoning='template')"
 )]
 pub(super) fn encode_conversation(
     messages: &Bound<'_, PyAny>,

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::chat::json::{Object, Value};
 use crate::chat::mask::MaskPolicy;
 use crate::chat::templates::{RenderOptions, Template};
-use crate::encoder::{ControlStrings, EncodeOptions, OnEmpty};
+use crate::encoder::{ControlStrings, EncodeOptions, OnEmpty, Reasoning};
 use crate::error::{Error, ErrorKind, Result};
 use crate::python::convert::{self, Strings};
 use crate::python::error::to_pyerr;
@@ -24,6 +24,7 @@ pub(super) struct Options<'a> {
     mask: Option<String>,
     on_empty: OnEmpty,
     control_strings: ControlStrings,
+    reasoning: Reasoning,
     switches: Object<'a>,
 }
 
@@ -40,6 +41,7 @@ impl<'a> Options<'a> {
         let mut mask = None;
         let mut on_empty = OnEmpty::default();
         let mut control_strings = ControlStrings::default();
+        let mut reasoning = Reasoning::default();
         let mut switches: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
         for (key, value) in given.into_iter().flatten() {
             let name: String = key.extract()?;
@@ -65,6 +67,10 @@ impl<'a> Options<'a> {
                     let known = "as_reference, text or error";
                     control_strings = choice(&name, &value, ControlStrings::from_name, known)?;
                 }
+                None if name == "reasoning" => {
+                    let known = "template, preserve or expand";
+                    reasoning = choice(&name, &value, Reasoning::from_name, known)?;
+                }
                 None => tools = Some(read("tools")?),
             }
         }
@@ -74,6 +80,7 @@ impl<'a> Options<'a> {
             mask,
             on_empty,
             control_strings,
+            reasoning,
             switches: Object::from_entries(switches),
         })
     }
@@ -89,6 +96,7 @@ impl<'a> Options<'a> {
                 },
                 on_empty: self.on_empty,
                 control_strings: self.control_strings,
+                reasoning: self.reasoning,
             })
         };
         read().map_err(|error: Error| to_pyerr(py, &error))

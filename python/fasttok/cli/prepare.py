@@ -15,7 +15,7 @@ from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
 from fasttok.cli.summary import adds_up, failed_records, print_summary
-from fasttok.types import ControlStrings, OnEmpty
+from fasttok.types import ControlStrings, OnEmpty, ReasoningMode
 
 EffortChoice: TypeAlias = Literal["low", "high", "max", "unstated"]
 
@@ -67,6 +67,13 @@ def prepare(
         ControlStrings,
         typer.Option(help="What becomes of special tokens that a text spells out, such as <|im_end|>."),
     ] = "as_reference",
+    reasoning: Annotated[
+        ReasoningMode,
+        typer.Option(
+            help="What becomes of reasoning that the template does not show: left out, all shown (kimi-k2.6), or "
+            "several rows a conversation, each with what the model saw."
+        ),
+    ] = "template",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Turn files of chats into training tokens.
@@ -108,6 +115,7 @@ def prepare(
                 mask=mask,
                 on_empty=on_empty,
                 control_strings=control_strings,
+                reasoning=reasoning,
                 num_threads=threads,
                 progress=progress,
             )

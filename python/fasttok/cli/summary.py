@@ -46,6 +46,8 @@ def counts(summary: PrepareSummary, seconds: float) -> Table:
     table.add_column(style="dim")
     table.add_row("records", f"{summary['records']:,}")
     table.add_row("  written", f"{summary['written']:,}", style="green")
+    if summary["rows"] != summary["written"]:
+        table.add_row("  rows", f"{summary['rows']:,}", "reasoning expanded")
     for reason, count in summary["skipped"].items():
         table.add_row("  skipped", f"{count:,}", reason, style="yellow")
     for kind, count in summary["failed"].items():

@@ -8,6 +8,7 @@ use crate::chat::conversation::{
 };
 use crate::chat::json::{Spacing, Value};
 use crate::chat::segment::{ControlToken, Facts, Part, Role, Segments};
+use crate::chat::templates::RenderOptions;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The special tokens of every template of this grammar.
@@ -80,7 +81,10 @@ pub(super) fn prologue(
 
 /// How many messages are history, whose reasoning K2-Thinking, K2.5 and K2.6 do not show: all up to the last assistant
 /// message without calls, that message included.
-pub(super) fn history_len(messages: &[Message<'_>]) -> usize {
+pub(super) fn history_len(messages: &[Message<'_>], options: RenderOptions<'_>) -> usize {
+    if let Some(history) = options.history {
+        return history;
+    }
     let is_answer = |message: &Message<'_>| message.is_assistant() && message.tool_calls.is_empty();
     messages
         .iter()

@@ -3,7 +3,7 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::{Part, Role, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Writer};
-use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens};
+use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -13,6 +13,7 @@ pub(super) const DEFINITION: Definition = Definition {
     special_tokens: "kimi-k2",
     control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
     spelled_tokens: SpelledTokens::BecomeTokens,
+    shown_reasoning: ShownReasoning::None,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are Kimi"],
         lacks: &["<think>"],

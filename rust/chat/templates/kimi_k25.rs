@@ -3,7 +3,7 @@
 use crate::chat::conversation::{Conversation, Message};
 use crate::chat::segment::{ControlToken, Part, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
-use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens};
+use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -13,6 +13,7 @@ pub(super) const DEFINITION: Definition = Definition {
     special_tokens: "kimi-k2.5",
     control_tokens: CONTROL_TOKENS,
     spelled_tokens: SpelledTokens::BecomeTokens,
+    shown_reasoning: ShownReasoning::SinceLastAnswer(im_chat::reasoning_content),
     marks: Marks {
         holds: &["tool_calls_section_begin", "media_begin", "<think>"],
         lacks: &["preserve_thinking"],
@@ -34,7 +35,7 @@ fn render(
     options: RenderOptions<'_>,
     segments: &mut Segments,
 ) -> Result<u32> {
-    let history = im_chat::history_len(&conversation.messages);
+    let history = im_chat::history_len(&conversation.messages, options);
     let reasoning = ReasoningRule {
         text: im_chat::reasoning_content,
         is_shown: |index| index >= history && options.thinking,

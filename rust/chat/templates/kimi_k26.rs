@@ -3,7 +3,7 @@
 use crate::chat::conversation::{Conversation, Message};
 use crate::chat::segment::Segments;
 use crate::chat::templates::kimi_k25::{self, ReasoningRule};
-use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens, im_chat};
+use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, im_chat};
 use crate::error::Result;
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -12,6 +12,7 @@ pub(super) const DEFINITION: Definition = Definition {
     special_tokens: "kimi-k2.5",
     control_tokens: kimi_k25::CONTROL_TOKENS,
     spelled_tokens: SpelledTokens::BecomeTokens,
+    shown_reasoning: ShownReasoning::SinceLastAnswerOrAll(reasoning_text),
     marks: Marks {
         holds: &["tool_calls_section_begin", "media_begin", "preserve_thinking"],
         lacks: &[],
@@ -24,7 +25,7 @@ fn render(
     options: RenderOptions<'_>,
     segments: &mut Segments,
 ) -> Result<u32> {
-    let history = im_chat::history_len(&conversation.messages);
+    let history = im_chat::history_len(&conversation.messages, options);
     let reasoning = ReasoningRule {
         text: reasoning_text,
         is_shown: |index| options.preserve_thinking || (index >= history && options.thinking),

@@ -3,7 +3,7 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::Segments;
 use crate::chat::templates::kimi_k25::{self, ReasoningRule};
-use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens, kimi_k26};
+use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, kimi_k26};
 use crate::error::Result;
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -12,6 +12,7 @@ pub(super) const DEFINITION: Definition = Definition {
     special_tokens: "kimi-k2.5",
     control_tokens: kimi_k25::CONTROL_TOKENS,
     spelled_tokens: SpelledTokens::BecomeTokens,
+    shown_reasoning: ShownReasoning::All,
     marks: Marks {
         holds: &["tool_calls_section_begin", "media_begin", "<think>"],
         lacks: &[],

@@ -5,7 +5,7 @@ use crate::chat::conversation::{Arguments, Conversation, ToolCall};
 use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Part, Role, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Writer};
-use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens};
+use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -15,6 +15,7 @@ pub(super) const DEFINITION: Definition = Definition {
     special_tokens: "kimi-k2",
     control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
     spelled_tokens: SpelledTokens::BecomeTokens,
+    shown_reasoning: ShownReasoning::None,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are a helpful assistant"],
         lacks: &["<think>"],

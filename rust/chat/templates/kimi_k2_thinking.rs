@@ -3,7 +3,7 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::Segments;
 use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
-use crate::chat::templates::{Definition, Marks, RenderOptions, SpelledTokens};
+use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -17,6 +17,7 @@ pub(super) const DEFINITION: Definition = Definition {
         im_chat::THINK_TOKENS,
     ],
     spelled_tokens: SpelledTokens::BecomeTokens,
+    shown_reasoning: ShownReasoning::SinceLastAnswer(im_chat::reasoning_content),
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are Kimi", "<think>"],
         lacks: &["media_begin"],
@@ -35,7 +36,7 @@ fn render(
         Some(|tools| Ok(tool_declaration::sorted_json(tools))),
         Some(im_chat::KIMI_SYSTEM),
     )?;
-    let history = im_chat::history_len(&conversation.messages);
+    let history = im_chat::history_len(&conversation.messages, options);
     let mut dropped_reasoning = 0;
     im_chat::messages(
         conversation,

@@ -11,7 +11,7 @@ use crate::chat::conversation::{Content, ContentPart, Conversation, Message, Par
 use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Facts, Part, Role, Segments};
 use crate::chat::templates::{
-    Definition, Marks, RenderOptions, ResponseFormat, SpelledTokens, ThinkingEffort,
+    Definition, Marks, RenderOptions, ResponseFormat, ShownReasoning, SpelledTokens, ThinkingEffort,
     ToolChoice,
 };
 use crate::chat::tool_declaration;
@@ -28,6 +28,7 @@ pub(super) const DEFINITION: Definition = Definition {
         ControlToken::EndOfMsg,
     ]],
     spelled_tokens: SpelledTokens::StayText,
+    shown_reasoning: ShownReasoning::All,
     // K3 comes without a chat template.
     marks: Marks {
         holds: &["encoding_k3"],

@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use options::{RenderOptions, ResponseFormat, ThinkingEffort, ToolChoice};
 
-use crate::chat::conversation::Conversation;
+use crate::chat::conversation::{Conversation, Message};
 use crate::chat::segment::{ControlToken, Segments};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -56,10 +56,28 @@ struct Definition {
     control_tokens: &'static [&'static [ControlToken]],
     /// What becomes of special tokens that a message's text spells out.
     spelled_tokens: SpelledTokens,
+    /// Which reasoning it shows.
+    shown_reasoning: ShownReasoning,
     /// How its `chat_template` is told from the others'.
     marks: Marks,
     /// Appends the segments. Returns how many messages had reasoning that is not shown.
     render: fn(&Conversation<'_>, RenderOptions<'_>, &mut Segments) -> Result<u32>,
+}
+
+/// The reasoning of a message that a template would show.
+pub type ReasoningText = for<'v> fn(&Message<'v>) -> &'v str;
+
+/// Which reasoning a template shows.
+#[derive(Clone, Copy)]
+pub enum ShownReasoning {
+    /// None.
+    None,
+    /// That of messages after the last answer.
+    SinceLastAnswer(ReasoningText),
+    /// The same, or all with `preserve_thinking`.
+    SinceLastAnswerOrAll(ReasoningText),
+    /// All.
+    All,
 }
 
 /// How a model's own template file is told from those of other models.
@@ -141,6 +159,12 @@ impl Template {
             Some(mark) => Err(odd(mark, "holds")),
             None => Ok(()),
         }
+    }
+
+    /// Which reasoning it shows.
+    #[must_use]
+    pub fn shown_reasoning(self) -> ShownReasoning {
+        self.0.shown_reasoning
     }
 
     /// The names of all templates, for a message.
