@@ -27,6 +27,7 @@ from fasttok.types import (
     ThinkingEffort,
     ToolChoice,
     ToolsInput,
+    Truncate,
 )
 
 __all__ = [
@@ -148,6 +149,8 @@ class Encoder:
         on_empty: OnEmpty = "keep",
         control_strings: ControlStrings = "as_reference",
         reasoning: ReasoningMode = "template",
+        max_length: int | None = None,
+        truncate: Truncate = "turn",
     ) -> EncodedConversation:
         """Encode one conversation. The options are those of the model's own `apply_chat_template`.
 
@@ -170,6 +173,9 @@ class Encoder:
         - `reasoning`: what becomes of reasoning that the template does not show. `template` leaves it out, as the
           model's own code does; `preserve` shows all, where the template can (Kimi-K2.6, Kimi-K2.7-Code, Kimi-K3);
           `expand` is for `encode_batch` (`docs/masks.md`).
+        - `max_length`, in tokens, and `truncate`: `turn` leaves whole messages out from the end, `left_turn` the oldest
+          ones after the first user message, `token` cuts anywhere, `raise` makes it an error. `drop` leaves the row
+          out of a batch, and is an error here. The ids that stay are those of the full rendering.
 
         Raises FasttokError: `conversation` with the path of whatever is missing or of the wrong type, `json` for text
         that is not JSON.
@@ -189,6 +195,8 @@ class Encoder:
         on_empty: OnEmpty = "keep",
         control_strings: ControlStrings = "as_reference",
         reasoning: ReasoningMode = "template",
+        max_length: int | None = None,
+        truncate: Truncate = "turn",
         num_threads: int | None = None,
     ) -> EncodedBatch:
         """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
@@ -348,6 +356,10 @@ class EncodedConversation(Mapping[str, _Array]):
     def dropped_reasoning(self) -> int:
         """How many assistant messages have reasoning that the template does not show."""
 
+    @property
+    def cut_tokens(self) -> int:
+        """How many tokens were left out because there were more than `max_length`."""
+
     @overload
     def __getitem__(self, key: Literal["input_ids"], /) -> NDArray[np.int32]: ...
     @overload
@@ -456,6 +468,8 @@ def encode_conversation(
     on_empty: OnEmpty = "keep",
     control_strings: ControlStrings = "as_reference",
     reasoning: ReasoningMode = "template",
+    max_length: int | None = None,
+    truncate: Truncate = "turn",
 ) -> EncodedConversation:
     """`Encoder(model).encode_conversation(messages, …)`, with the encoder of each model kept for the next call."""
 
@@ -474,6 +488,8 @@ def prepare(
     on_empty: OnEmpty = "keep",
     control_strings: ControlStrings = "as_reference",
     reasoning: ReasoningMode = "template",
+    max_length: int | None = None,
+    truncate: Truncate = "turn",
     num_threads: int | None = None,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> PrepareSummary:

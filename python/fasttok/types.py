@@ -29,6 +29,7 @@ __all__ = [
     "ToolCall",
     "ToolChoice",
     "ToolsInput",
+    "Truncate",
 ]
 
 
@@ -153,6 +154,9 @@ ResponseFormatInput: TypeAlias = Mapping[str, Any] | str | bytes
 """The form of Kimi-K3's answer as an API request names it, or the same as JSON: `{"type": "json_object"}`, or
 `{"type": "json_schema", "json_schema": {"schema": …}}`; `{"type": "text"}` says nothing."""
 
+Truncate: TypeAlias = Literal["turn", "left_turn", "token", "drop", "raise"]
+"""What becomes of a row with more tokens than it may have."""
+
 SpanRole: TypeAlias = Literal["system", "user", "assistant", "tool", "other"]
 """Who speaks; `other` is any further role, such as `developer`."""
 
@@ -195,6 +199,8 @@ class PrepareSummary(TypedDict):
     """Tokens written whose loss mask is 1."""
     untrained_records: int
     """Records written in which no token trains."""
+    cut_records: int
+    """Records of which tokens were left out because they were too long."""
     dropped_reasoning_records: int
     """Records in which the template does not show reasoning that the messages hold."""
     control_string_records: int

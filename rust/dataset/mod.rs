@@ -90,6 +90,8 @@ pub struct Summary {
     pub trained_tokens: u64,
     /// Records without a token that trains; they are written like the others.
     pub untrained_records: u64,
+    /// Records of which tokens were left out because they were too long.
+    pub cut_records: u64,
     /// Records in which the template does not show reasoning that the messages have.
     pub dropped_reasoning_records: u64,
     /// Records in which text of a message became special tokens, as in the reference.
@@ -231,6 +233,7 @@ impl Summary {
             self.trained_tokens += trained.sum::<u64>();
         }
         self.untrained_records += 1 - any(EncodedConversation::trains);
+        self.cut_records += any(|row| row.notices.cut_tokens > 0);
         self.dropped_reasoning_records += any(|row| row.notices.dropped_reasoning > 0);
         self.control_string_records += any(|row| row.notices.control_strings > 0);
     }
@@ -300,6 +303,7 @@ fn encode_line(
         return Outcome::Skipped("blank line");
     }
     match encode_record(encoder, options.encode, text, scratch) {
+        Ok((_, rows)) if rows.is_empty() => Outcome::Skipped("longer than max_length"),
         Ok((_, rows))
             if options.encode.on_empty == OnEmpty::Skip
                 && !rows.iter().any(EncodedConversation::trains) =>

@@ -22,6 +22,8 @@ pub struct Notices {
     pub control_strings: u32,
     /// Assistant messages whose reasoning the template does not show.
     pub dropped_reasoning: u32,
+    /// Tokens that were left out because the row was too long.
+    pub cut_tokens: u32,
 }
 
 /// One encoded conversation.

@@ -6,12 +6,14 @@
 mod align;
 pub mod batch;
 pub mod encoded;
+pub mod length;
 mod model;
 
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
 use encoded::{EncodedBatch, EncodedConversation, Notices};
+use length::MaxLength;
 
 use crate::chat::conversation::Conversation;
 use crate::chat::expand;
@@ -45,6 +47,8 @@ pub struct EncodeOptions<'v> {
     pub control_strings: ControlStrings,
     /// What becomes of reasoning that the template does not show.
     pub reasoning: Reasoning,
+    /// How long a row may be; None for no limit.
+    pub max_length: Option<MaxLength>,
 }
 
 /// What becomes of reasoning that the template does not show.
@@ -232,11 +236,14 @@ impl Encoder {
         options: EncodeOptions<'_>,
     ) -> Result<EncodedConversation> {
         let mut out = EncodedConversation::default();
-        self.encode_conversation_into(conversation, options, &mut self.checkout(), &mut out)?;
-        Ok(out)
+        let mut scratch = self.checkout();
+        if self.encode_conversation_into(conversation, options, &mut scratch, &mut out)? {
+            return Ok(out);
+        }
+        Err(left_out(options))
     }
 
-    /// [`Self::encode_conversation`], replacing what `out` held.
+    /// [`Self::encode_conversation`], replacing what `out` held. Returns false if the row is too long and to be left out.
     ///
     /// # Errors
     /// As [`Template::render_into`].
@@ -246,7 +253,7 @@ impl Encoder {
         options: EncodeOptions<'_>,
         scratch: &mut Scratch,
         out: &mut EncodedConversation,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         out.clear();
         let Scratch {
             segments,
@@ -288,6 +295,15 @@ impl Encoder {
                 }
             }
         }
+        out.notices = Notices {
+            control_strings: control_strings as u32,
+            dropped_reasoning,
+            cut_tokens: 0,
+        };
+        let stays = match options.max_length {
+            Some(max_length) => length::fit(out, max_length)?,
+            None => true,
+        };
         let weights = conversation.messages.iter().enumerate();
         let weights = weights.filter_map(|(index, message)| Some((index as u32, message.weight?)));
         out.message_weights.extend(weights);
@@ -301,14 +317,11 @@ impl Encoder {
             let message = format!("no token trains under the mask {}", options.mask);
             return Err(Error::new(ErrorKind::Conversation, message));
         }
-        out.notices = Notices {
-            control_strings: control_strings as u32,
-            dropped_reasoning,
-        };
-        Ok(())
+        Ok(stays)
     }
 
-    /// Encodes one conversation to rows: one, or several with [`Reasoning::Expand`].
+    /// Encodes one conversation to rows: one, or several with [`Reasoning::Expand`], without those that are too long and to
+    /// be left out.
     ///
     /// # Errors
     /// As [`Template::render_into`]; [`ErrorKind::Option`] for a mode of reasoning that the template or the other options
@@ -321,8 +334,8 @@ impl Encoder {
     ) -> Result<Vec<EncodedConversation>> {
         let mut encode = |conversation: &Conversation<'_>, options| {
             let mut one = EncodedConversation::default();
-            self.encode_conversation_into(conversation, options, scratch, &mut one)?;
-            Ok(one)
+            let stays = self.encode_conversation_into(conversation, options, scratch, &mut one)?;
+            Ok(stays.then_some(one))
         };
         let shown = self.template.shown_reasoning();
         if options.reasoning == Reasoning::Preserve {
@@ -338,13 +351,13 @@ impl Encoder {
                 check_expand(options)?;
                 expand::rows(&conversation.messages, text)
                     .into_iter()
-                    .map(|row| {
+                    .filter_map(|row| {
                         options.render.history = Some(row.history);
-                        encode(&conversation.row(row), options)
+                        encode(&conversation.row(row), options).transpose()
                     })
                     .collect()
             }
-            _ => Ok(vec![encode(conversation, options)?]),
+            _ => Ok(encode(conversation, options)?.into_iter().collect()),
         }
     }
 
@@ -375,6 +388,28 @@ impl Encoder {
         match segment.and_then(|segment| segment.facts.message_index) {
             Some(index) => error.at_index(index as usize).at("messages"),
             None => error.at("tools"),
+        }
+    }
+
+    /// Encodes one conversation to one row, from JSON text or values.
+    ///
+    /// # Errors
+    /// As [`Self::encode_input`], and where that yields no row, or several.
+    pub fn encode_input_to_one(
+        &self,
+        input: &Input<'_>,
+        tools: Option<&Value<'_>>,
+        options: EncodeOptions<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<EncodedConversation> {
+        let mut rows = self.encode_input(input, tools, options, scratch)?;
+        match (rows.pop(), rows.is_empty()) {
+            (Some(one), true) => Ok(one),
+            (None, _) => Err(left_out(options)),
+            (Some(_), false) => {
+                let message = "expand makes several rows of this conversation: use encode_batch";
+                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
+            }
         }
     }
 
@@ -432,6 +467,13 @@ impl Encoder {
             scratch: idle.unwrap_or_default(),
         }
     }
+}
+
+/// The error for the only row, if it is too long and to be left out.
+fn left_out(options: EncodeOptions<'_>) -> Error {
+    let tokens = options.max_length.map_or(0, |max_length| max_length.tokens);
+    let message = format!("longer than {tokens} tokens, and to be left out");
+    Error::new(ErrorKind::Conversation, message)
 }
 
 /// Rows repeat the beginning of their conversation, which rules some options out.

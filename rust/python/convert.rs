@@ -87,20 +87,15 @@ pub(super) fn argument<'a>(
     read.map_err(|refusal| refusal.at(name))
 }
 
-/// A number of threads, which counts from 1.
-pub(super) fn num_threads(wanted: &Bound<'_, PyAny>) -> PyResult<Option<NonZero<usize>>> {
-    let py = wanted.py();
-    let check = |wanted: i64| {
-        let threads = usize::try_from(wanted).ok().and_then(NonZero::new);
-        threads.ok_or_else(|| {
-            let message = format!("expected at least 1, found {wanted}");
-            to_pyerr(
-                py,
-                &Error::new(ErrorKind::Option, message).at("num_threads"),
-            )
-        })
-    };
-    wanted.extract::<Option<i64>>()?.map(check).transpose()
+/// The argument `name`, which counts something from 1.
+pub(super) fn count(wanted: &Bound<'_, PyAny>, name: &'static str) -> PyResult<NonZero<usize>> {
+    let wanted: i64 = wanted.extract()?;
+    let count = usize::try_from(wanted).ok().and_then(NonZero::new);
+    count.ok_or_else(|| {
+        let message = format!("expected at least 1, found {wanted}");
+        let error = Error::new(ErrorKind::Option, message).at(name);
+        Python::attach(|py| to_pyerr(py, &error))
+    })
 }
 
 /// JSON text, if that is what the object is.

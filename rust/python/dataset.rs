@@ -10,14 +10,15 @@ use crate::error::{Error, ErrorKind};
 use crate::python::convert::Strings;
 use crate::python::encoder::Encoder;
 use crate::python::error::to_pyerr;
-use crate::python::options::Options;
+use crate::python::options::{ENCODE_OPTIONS, Options};
 
 #[pyfunction]
 #[pyo3(
     signature = (encoder, inputs, output, *, progress=None, **options),
     text_signature = "(encoder, inputs, output, *, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', reasoning='template', num_threads=None, progress=None)"
+                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', reasoning='template', max_length=None, \
+                          truncate='turn', num_threads=None, progress=None)"
 )]
 #[expect(
     clippy::needless_pass_by_value,
@@ -34,13 +35,7 @@ pub(super) fn prepare<'py>(
     let strings = Strings::default();
     let options = Options::read(
         "prepare",
-        &[
-            "mask",
-            "on_empty",
-            "control_strings",
-            "reasoning",
-            "num_threads",
-        ],
+        &[&ENCODE_OPTIONS[..], &["num_threads"]].concat(),
         options,
         &strings,
     )?;
@@ -82,6 +77,7 @@ pub(super) fn prepare<'py>(
     dict.set_item("tokens", summary.tokens)?;
     dict.set_item("trained_tokens", summary.trained_tokens)?;
     dict.set_item("untrained_records", summary.untrained_records)?;
+    dict.set_item("cut_records", summary.cut_records)?;
     dict.set_item(
         "dropped_reasoning_records",
         summary.dropped_reasoning_records,

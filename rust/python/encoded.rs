@@ -97,14 +97,22 @@ fn view<'py>(
 }
 
 /// Notices as they are pickled.
-fn notice_pair(notices: Notices) -> (u32, u32) {
-    (notices.control_strings, notices.dropped_reasoning)
+type NoticeCounts = (u32, u32, u32);
+
+fn notice_counts(notices: Notices) -> NoticeCounts {
+    let Notices {
+        control_strings,
+        dropped_reasoning,
+        cut_tokens,
+    } = notices;
+    (control_strings, dropped_reasoning, cut_tokens)
 }
 
-fn from_notice_pair((control_strings, dropped_reasoning): (u32, u32)) -> Notices {
+fn from_notice_counts((control_strings, dropped_reasoning, cut_tokens): NoticeCounts) -> Notices {
     Notices {
         control_strings,
         dropped_reasoning,
+        cut_tokens,
     }
 }
 
@@ -177,6 +185,11 @@ impl EncodedConversation {
         self.notices.dropped_reasoning
     }
 
+    #[getter]
+    fn cut_tokens(&self) -> u32 {
+        self.notices.cut_tokens
+    }
+
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let array = self.array(key);
         array.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
@@ -237,7 +250,7 @@ impl EncodedConversation {
             this.spans.clone(),
             this.weights.to_vec(),
             this.masked.names(),
-            notice_pair(this.notices),
+            notice_counts(this.notices),
         );
         let rebuild = slf.get_type().getattr("_rebuild")?;
         Ok((rebuild, parts.into_pyobject(py)?.into_any()))
@@ -250,7 +263,7 @@ impl EncodedConversation {
         spans: &Bound<'_, Spans>,
         weights: Vec<MessageWeight>,
         masked: (String, String),
-        notices: (u32, u32),
+        notices: NoticeCounts,
     ) -> PyResult<Self> {
         let py = spans.py();
         Ok(Self {
@@ -259,7 +272,7 @@ impl EncodedConversation {
             spans: spans.get().clone(),
             weights: weights.into(),
             masked: Masked::from_names(py, masked)?,
-            notices: from_notice_pair(notices),
+            notices: from_notice_counts(notices),
         })
     }
 }
@@ -401,7 +414,7 @@ impl EncodedBatch {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (py, this) = (slf.py(), slf.get());
-        let notices: Vec<(u32, u32)> = this.notices.iter().copied().map(notice_pair).collect();
+        let notices: Vec<NoticeCounts> = this.notices.iter().copied().map(notice_counts).collect();
         let parts = (
             this.input_ids.bind(py),
             this.loss_mask.bind(py),
@@ -426,7 +439,7 @@ impl EncodedBatch {
         spans: (Spans, Vec<usize>),
         weights: (Vec<MessageWeight>, Vec<usize>),
         masked: (String, String),
-        rows: (Vec<usize>, Vec<(u32, u32)>),
+        rows: (Vec<usize>, Vec<NoticeCounts>),
     ) -> PyResult<Self> {
         Python::attach(|py| {
             Ok(Self {
@@ -440,7 +453,7 @@ impl EncodedBatch {
                 weight_offsets: weights.1,
                 masked: Masked::from_names(py, masked)?,
                 sources: rows.0,
-                notices: rows.1.into_iter().map(from_notice_pair).collect(),
+                notices: rows.1.into_iter().map(from_notice_counts).collect(),
             })
         })
     }

@@ -11,11 +11,11 @@ use crate::chat::mask::MaskPolicy;
 use crate::chat::templates::Template;
 use crate::encoder;
 use crate::encoder::{EncodeOptions, Input};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::python::convert::{self, Refusal, Strings};
 use crate::python::encoded::{EncodedBatch, EncodedConversation, Masked};
 use crate::python::error::to_pyerr;
-use crate::python::options::Options;
+use crate::python::options::{ENCODE_OPTIONS, Options};
 use crate::python::tokenizer::Tokenizer;
 
 /// What `Encoder(…)` was called with.
@@ -40,16 +40,12 @@ impl Encoder {
     ) -> PyResult<EncodedConversation> {
         let encoded = self.with_input(
             "encode_conversation",
-            &["tools", "mask", "on_empty", "control_strings", "reasoning"],
+            &[&ENCODE_OPTIONS[..], &["tools"]].concat(),
             messages,
             given,
             |core, input, tools, options| {
-                let mut rows = core.encode_input(input, tools, options, &mut core.checkout())?;
-                if let (Some(one), true) = (rows.pop(), rows.is_empty()) {
-                    return Ok((one, options.mask));
-                }
-                let message = "expand makes several rows of this conversation: use encode_batch";
-                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
+                let one = core.encode_input_to_one(input, tools, options, &mut core.checkout())?;
+                Ok((one, options.mask))
             },
         )?;
         let (one, policy) = encoded;
@@ -131,7 +127,8 @@ impl Encoder {
         text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
                           mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
-                          reasoning='template')"
+                          reasoning='template', max_length=None, \
+                          truncate='turn')"
     )]
     fn encode_conversation(
         &self,
@@ -146,7 +143,8 @@ impl Encoder {
         text_signature = "($self, conversations, *, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
                           mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
-                          reasoning='template', num_threads=None)"
+                          reasoning='template', max_length=None, \
+                          truncate='turn', num_threads=None)"
     )]
     fn encode_batch(
         &self,
@@ -157,13 +155,7 @@ impl Encoder {
         let strings = Strings::default();
         let options = Options::read(
             "encode_batch",
-            &[
-                "mask",
-                "on_empty",
-                "control_strings",
-                "reasoning",
-                "num_threads",
-            ],
+            &[&ENCODE_OPTIONS[..], &["num_threads"]].concat(),
             options,
             &strings,
         )?;
@@ -233,7 +225,8 @@ static ENCODERS: LazyLock<Mutex<HashMap<String, Py<Encoder>>>> = LazyLock::new(M
     text_signature = "(messages, model='kimi-k2.5', *, tools=None, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
                       mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
-                          reasoning='template')"
+                          reasoning='template', max_length=None, \
+                          truncate='turn')"
 )]
 pub(super) fn encode_conversation(
     messages: &Bound<'_, PyAny>,

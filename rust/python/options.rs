@@ -12,10 +12,21 @@ use pyo3::types::PyDict;
 use crate::chat::json::{Object, Value};
 use crate::chat::mask::MaskPolicy;
 use crate::chat::templates::{RenderOptions, Template};
+use crate::encoder::length::{MaxLength, Truncate};
 use crate::encoder::{ControlStrings, EncodeOptions, OnEmpty, Reasoning};
 use crate::error::{Error, ErrorKind, Result};
 use crate::python::convert::{self, Strings};
 use crate::python::error::to_pyerr;
+
+/// The names of the options of encoding that are not a template's.
+pub(super) const ENCODE_OPTIONS: [&str; 6] = [
+    "mask",
+    "on_empty",
+    "control_strings",
+    "reasoning",
+    "max_length",
+    "truncate",
+];
 
 /// Keyword arguments as they were given.
 pub(super) struct Options<'a> {
@@ -25,6 +36,8 @@ pub(super) struct Options<'a> {
     on_empty: OnEmpty,
     control_strings: ControlStrings,
     reasoning: Reasoning,
+    max_length: Option<usize>,
+    truncate: Truncate,
     switches: Object<'a>,
 }
 
@@ -42,6 +55,8 @@ impl<'a> Options<'a> {
         let mut on_empty = OnEmpty::default();
         let mut control_strings = ControlStrings::default();
         let mut reasoning = Reasoning::default();
+        let mut max_length = None;
+        let mut truncate = Truncate::default();
         let mut switches: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
         for (key, value) in given.into_iter().flatten() {
             let name: String = key.extract()?;
@@ -58,7 +73,9 @@ impl<'a> Options<'a> {
                     )));
                 }
                 None if value.is_none() => {}
-                None if name == "num_threads" => num_threads = convert::num_threads(&value)?,
+                None if name == "num_threads" => {
+                    num_threads = Some(convert::count(&value, "num_threads")?);
+                }
                 None if name == "mask" => mask = Some(value.extract()?),
                 None if name == "on_empty" => {
                     on_empty = choice(&name, &value, OnEmpty::from_name, "keep, skip or raise")?;
@@ -71,6 +88,13 @@ impl<'a> Options<'a> {
                     let known = "template, preserve or expand";
                     reasoning = choice(&name, &value, Reasoning::from_name, known)?;
                 }
+                None if name == "max_length" => {
+                    max_length = Some(convert::count(&value, "max_length")?.get());
+                }
+                None if name == "truncate" => {
+                    let known = "turn, left_turn, token, drop or raise";
+                    truncate = choice(&name, &value, Truncate::from_name, known)?;
+                }
                 None => tools = Some(read("tools")?),
             }
         }
@@ -81,6 +105,8 @@ impl<'a> Options<'a> {
             on_empty,
             control_strings,
             reasoning,
+            max_length,
+            truncate,
             switches: Object::from_entries(switches),
         })
     }
@@ -97,6 +123,10 @@ impl<'a> Options<'a> {
                 on_empty: self.on_empty,
                 control_strings: self.control_strings,
                 reasoning: self.reasoning,
+                max_length: self.max_length.map(|tokens| MaxLength {
+                    tokens,
+                    truncate: self.truncate,
+                }),
             })
         };
         read().map_err(|error: Error| to_pyerr(py, &error))

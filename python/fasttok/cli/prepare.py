@@ -15,7 +15,7 @@ from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
 from fasttok.cli.summary import adds_up, failed_records, print_summary
-from fasttok.types import ControlStrings, OnEmpty, ReasoningMode
+from fasttok.types import ControlStrings, OnEmpty, ReasoningMode, Truncate
 
 EffortChoice: TypeAlias = Literal["low", "high", "max", "unstated"]
 
@@ -74,6 +74,16 @@ def prepare(
             "several rows a conversation, each with what the model saw."
         ),
     ] = "template",
+    max_length: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The most tokens that a row may have; by default any number.")
+    ] = None,
+    truncate: Annotated[
+        Truncate,
+        typer.Option(
+            help="What becomes of a longer row: whole messages left out from the end, or the oldest ones after the "
+            "first user message; cut anywhere; the row left out; an error."
+        ),
+    ] = "turn",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Turn files of chats into training tokens.
@@ -116,6 +126,8 @@ def prepare(
                 on_empty=on_empty,
                 control_strings=control_strings,
                 reasoning=reasoning,
+                max_length=max_length,
+                truncate=truncate,
                 num_threads=threads,
                 progress=progress,
             )

@@ -67,6 +67,11 @@ def notes(summary: PrepareSummary) -> list[str]:
             "Nothing in them is said by the assistant; they are written like the others.",
         ),
         (
+            summary["cut_records"],
+            "records cut to --max-length",
+            "What --truncate says was left out of them.",
+        ),
+        (
             summary["dropped_reasoning_records"],
             "records with reasoning left out",
             "The template shows none of finished turns, and none at all with --no-thinking.",

@@ -1,0 +1,223 @@
+//! Rows that are longer than they may be.
+//!
+//! What is left out is left out of the full rendering, message by message, so the ids that stay are the ones that they
+//! were. Messages are told apart by their spans.
+
+use crate::chat::segment::Role;
+use crate::encoder::encoded::{EncodedConversation, Span};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How long a row may be, and what becomes of a longer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaxLength {
+    /// In tokens.
+    pub tokens: usize,
+    /// What becomes of a longer row.
+    pub truncate: Truncate,
+}
+
+/// What becomes of a row that is too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Truncate {
+    /// Whole messages are left out from the end.
+    #[default]
+    Turn,
+    /// The system message, the tools and the first user message stay; of the rest the oldest whole messages are left out, a
+    /// call together with its results.
+    LeftTurn,
+    /// It ends after the last token that fits.
+    Token,
+    /// The row is left out.
+    Drop,
+    /// It is an error.
+    Raise,
+}
+
+impl Truncate {
+    /// The choice of this name: `turn`, `left_turn`, `token`, `drop` or `raise`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "turn" => Some(Self::Turn),
+            "left_turn" => Some(Self::LeftTurn),
+            "token" => Some(Self::Token),
+            "drop" => Some(Self::Drop),
+            "raise" => Some(Self::Raise),
+            _ => None,
+        }
+    }
+}
+
+/// Neighbouring spans of one message, or of what no message holds.
+struct Unit {
+    start: usize,
+    end: usize,
+    message_index: Option<u32>,
+    role: Role,
+}
+
+fn units(spans: &[Span]) -> Vec<Unit> {
+    spans
+        .chunk_by(|a, b| a.facts.message_index == b.facts.message_index)
+        .map(|spans| Unit {
+            start: spans[0].start as usize,
+            end: spans[spans.len() - 1].end as usize,
+            message_index: spans[0].facts.message_index,
+            role: spans[0].facts.role,
+        })
+        .collect()
+}
+
+/// Makes `row` fit, before its mask is written. Returns false if it is to be left out.
+///
+/// # Errors
+/// [`ErrorKind::Conversation`] with [`Truncate::Raise`], or if not even the part that must stay fits.
+pub(super) fn fit(row: &mut EncodedConversation, max_length: MaxLength) -> Result<bool> {
+    let MaxLength { tokens, truncate } = max_length;
+    let len = row.input_ids.len();
+    if len <= tokens {
+        return Ok(true);
+    }
+    let too_long = |what: &str, len: usize| {
+        let message = format!("expected at most {tokens} tokens, found {len}{what}");
+        Err(Error::new(ErrorKind::Conversation, message))
+    };
+    let units = units(&row.spans);
+    match truncate {
+        Truncate::Drop => return Ok(false),
+        Truncate::Raise => return too_long("", len),
+        Truncate::Token => remove(row, tokens, len),
+        Truncate::Turn => {
+            let kept = units.iter().take_while(|unit| unit.end <= tokens).last();
+            match kept {
+                Some(unit) => remove(row, unit.end, len),
+                None => return too_long(" in the first message", units[0].end),
+            }
+        }
+        Truncate::LeftTurn => {
+            let head = units.iter().position(|unit| unit.role == Role::User);
+            let head = head.map_or(0, |first_user| first_user + 1);
+            let head_len = head.checked_sub(1).map_or(0, |last| units[last].end);
+            let fits = |unit: &&Unit| {
+                let is_start = unit.role != Role::Tool && unit.message_index.is_some();
+                is_start && head_len + (len - unit.start) <= tokens
+            };
+            match units[head..].iter().find(fits) {
+                Some(unit) => remove(row, head_len, unit.start),
+                None if head_len > tokens => {
+                    return too_long(" up to the first user message", head_len);
+                }
+                // Not even the last message fits beside the beginning.
+                None => remove(row, head_len, len),
+            }
+        }
+    }
+    row.notices.cut_tokens = (len - row.input_ids.len()) as u32;
+    Ok(true)
+}
+
+/// Leaves tokens `from..to` out.
+fn remove(row: &mut EncodedConversation, from: usize, to: usize) {
+    row.input_ids.drain(from..to);
+    let moved = |at: u32| {
+        let at = at as usize;
+        (if at <= from {
+            at
+        } else {
+            at.max(to) - (to - from)
+        }) as u32
+    };
+    for span in &mut row.spans {
+        span.start = moved(span.start);
+        span.end = moved(span.end);
+    }
+    row.spans.retain(|span| !span.is_empty());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::conversation::Conversation;
+    use crate::chat::json::Value;
+    use crate::encoder::{EncodeOptions, Encoder};
+
+    const CHAT: &[u8] = br#"[
+        {"role": "system", "content": "s"}, {"role": "user", "content": "u1"},
+        {"role": "assistant", "tool_calls": [{"id": "functions.f:0", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "functions.f:0", "content": "result"},
+        {"role": "assistant", "content": "a1"}, {"role": "user", "content": "u2"}, {"role": "assistant", "content": "a2"}
+    ]"#;
+
+    /// The messages that are left when at most `tokens` may stay, or the error.
+    fn left(tokens: usize, truncate: Truncate) -> String {
+        let encoder = Encoder::from_model("kimi-k2.5", None).unwrap();
+        let value = Value::from_json(CHAT).unwrap();
+        let conversation = Conversation::from_value(&value, None).unwrap();
+        let options = EncodeOptions {
+            max_length: Some(MaxLength { tokens, truncate }),
+            ..EncodeOptions::default()
+        };
+        match encoder.encode_conversation(&conversation, options) {
+            Ok(one) => {
+                assert!(one.input_ids.len() <= tokens);
+                assert_eq!(one.input_ids.len(), one.loss_mask.len());
+                assert_eq!(one.spans.last().unwrap().end as usize, one.input_ids.len());
+                let full = encoder
+                    .encode_conversation(&conversation, EncodeOptions::default())
+                    .unwrap();
+                let cut = full.input_ids.len() - one.input_ids.len();
+                assert_eq!(one.notices.cut_tokens as usize, cut);
+                let letters = units(&one.spans);
+                let letters = letters.iter().filter_map(|unit| unit.message_index);
+                letters.map(|index| index.to_string()).collect()
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn whole_messages_are_left_out() {
+        // The messages end at 5, 11, 27, 40, 48, 54 and 62 tokens.
+        let lengths = [62, 61, 54, 47, 39, 27, 26, 11, 5];
+        let turn = lengths.map(|tokens| left(tokens, Truncate::Turn));
+        assert_eq!(
+            turn,
+            [
+                "0123456", "012345", "012345", "0123", "012", "012", "01", "01", "0"
+            ]
+        );
+        assert_eq!(
+            left(4, Truncate::Turn),
+            "expected at most 4 tokens, found 5 in the first message"
+        );
+        let left_turn = lengths.map(|tokens| left(tokens, Truncate::LeftTurn));
+        assert_eq!(
+            left_turn,
+            [
+                "0123456",
+                "01456",
+                "01456",
+                "01456",
+                "01456",
+                "0156",
+                "0156",
+                "01",
+                "expected at most 5 tokens, found 11 up to the first user message"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_row_may_be_cut_anywhere_left_out_or_refused() {
+        assert_eq!(left(30, Truncate::Token), "0123");
+        assert_eq!(
+            left(61, Truncate::Raise),
+            "expected at most 61 tokens, found 62"
+        );
+        assert_eq!(left(62, Truncate::Raise), "0123456");
+        assert_eq!(
+            left(61, Truncate::Drop),
+            "longer than 61 tokens, and to be left out"
+        );
+    }
+}
