@@ -1,0 +1,127 @@
+//! What encoding does where it has a choice, and the names of the choices in Python, on the command line and in files.
+
+use crate::chat::mask::{MaskPolicy, TrainOn};
+use crate::chat::templates::RenderOptions;
+use crate::encoder::length::MaxLength;
+use crate::error::{Error, ErrorKind, Result};
+
+/// What to render and what to train.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EncodeOptions<'v> {
+    /// The switches of the template.
+    pub render: RenderOptions<'v>,
+    /// Which tokens train.
+    pub mask: MaskPolicy,
+    /// What becomes of a conversation in which no token trains.
+    pub on_empty: OnEmpty,
+    /// What becomes of special tokens that the text of a message spells out.
+    pub control_strings: ControlStrings,
+    /// What becomes of reasoning that the template does not show.
+    pub reasoning: Reasoning,
+    /// How long a row may be; None for no limit.
+    pub max_length: Option<MaxLength>,
+}
+
+/// What becomes of reasoning that the template does not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reasoning {
+    /// It is left out, and counted.
+    #[default]
+    Template,
+    /// All is shown, where the template can do that; elsewhere it is an error.
+    Preserve,
+    /// The conversation becomes several rows, each with the reasoning that the model was shown: see [`crate::chat::expand`].
+    Expand,
+}
+
+impl Reasoning {
+    /// The choice of this name: `template`, `preserve` or `expand`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "template" => Some(Self::Template),
+            "preserve" => Some(Self::Preserve),
+            "expand" => Some(Self::Expand),
+            _ => None,
+        }
+    }
+}
+
+/// What becomes of special tokens that the text of a message spells out. The mask is the same in every case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ControlStrings {
+    /// What the template's reference makes of them.
+    #[default]
+    AsReference,
+    /// They stay text, so no message can hold a token that frames messages; the ids are not the reference's.
+    Text,
+    /// They are an error, where the reference would make tokens of them.
+    Error,
+}
+
+impl ControlStrings {
+    /// The choice of this name: `as_reference`, `text` or `error`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "as_reference" => Some(Self::AsReference),
+            "text" => Some(Self::Text),
+            "error" => Some(Self::Error),
+            _ => None,
+        }
+    }
+}
+
+/// What becomes of a conversation in which no token trains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnEmpty {
+    /// It is kept, and counted.
+    #[default]
+    Keep,
+    /// A dataset leaves it out, and counts it; a single conversation cannot be left out, and is kept.
+    Skip,
+    /// It is an error.
+    Raise,
+}
+
+impl OnEmpty {
+    /// The choice of this name: `keep`, `skip` or `raise`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "keep" => Some(Self::Keep),
+            "skip" => Some(Self::Skip),
+            "raise" => Some(Self::Raise),
+            _ => None,
+        }
+    }
+}
+
+impl<'v> From<RenderOptions<'v>> for EncodeOptions<'v> {
+    /// With the default mask.
+    fn from(render: RenderOptions<'v>) -> Self {
+        Self {
+            render,
+            ..Self::default()
+        }
+    }
+}
+
+impl EncodeOptions<'_> {
+    /// Rows repeat the beginning of their conversation, which rules some options out.
+    pub(super) fn check_expand(self) -> Result<()> {
+        let wrong = |message: String| Err(Error::new(ErrorKind::Option, message).at("reasoning"));
+        if self.render.add_generation_prompt {
+            return wrong(
+                "expand is for training, and add_generation_prompt for prompts".to_owned(),
+            );
+        }
+        match self.mask.train_on {
+            TrainOn::AllAssistantMessages | TrainOn::PerMessage => Ok(()),
+            _ => wrong(format!(
+                "expand trains each assistant message once, which the mask {} does not",
+                self.mask
+            )),
+        }
+    }
+}
