@@ -187,3 +187,19 @@ def test_k26_preserves_thinking_and_only_appends(encoders: dict[str, Encoder]) -
     assert all(f"<think>{each}</think>" in text for each in reasoning)
     for end in range(1, len(chat)):
         assert text.startswith(encoder.render(chat[:end], preserve_thinking=True))
+
+
+@pytest.mark.parametrize(
+    ("number", "names"), [("001", ["run_shell"]), ("003", ["read_file", "read_file", "run_shell"])]
+)
+def test_canonical_ids_name_the_function(encoders: dict[str, Encoder], number: str, names: list[str]) -> None:
+    encoder, chat = encoders["kimi-k2-thinking"], messages(number)
+    verbatim = encoder.encode_conversation(chat)
+    assert verbatim.hidden_tool_names == (number == "001")
+    one = encoder.encode_conversation(chat, tool_call_ids="canonical")
+    assert one.hidden_tool_names == 0
+    text = encoder.tokenizer.decode(one.input_ids)
+    for n, name in enumerate(names):
+        assert text.count(f"<|tool_call_begin|>functions.{name}:{n}<|") == 1
+        assert text.count(f"## Return of functions.{name}:{n}\n") == 1
+    assert encoders["kimi-k3"].encode_conversation(chat).hidden_tool_names == 0

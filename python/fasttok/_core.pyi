@@ -25,6 +25,7 @@ from fasttok.types import (
     SpanPart,
     SpanRole,
     ThinkingEffort,
+    ToolCallIds,
     ToolChoice,
     ToolsInput,
     Truncate,
@@ -149,6 +150,7 @@ class Encoder:
         on_empty: OnEmpty = "keep",
         control_strings: ControlStrings = "as_reference",
         reasoning: ReasoningMode = "template",
+        tool_call_ids: ToolCallIds = "verbatim",
         max_length: int | None = None,
         truncate: Truncate = "turn",
     ) -> EncodedConversation:
@@ -173,6 +175,8 @@ class Encoder:
         - `reasoning`: what becomes of reasoning that the template does not show. `template` leaves it out, as the
           model's own code does; `preserve` shows all, where the template can (Kimi-K2.6, Kimi-K2.7-Code, Kimi-K3);
           `expand` is for `encode_batch` (`docs/masks.md`).
+        - `tool_call_ids`: from Kimi-K2 to K2.7 the id of a call is all that the model sees of the function's name.
+          `verbatim` keeps ids as they are, `canonical` writes `functions.NAME:N` in calls and results, as the models do.
         - `max_length`, in tokens, and `truncate`: `turn` leaves whole messages out from the end, `left_turn` the oldest
           ones after the first user message, `token` cuts anywhere, `raise` makes it an error. `drop` leaves the row
           out of a batch, and is an error here. The ids that stay are those of the full rendering.
@@ -195,6 +199,7 @@ class Encoder:
         on_empty: OnEmpty = "keep",
         control_strings: ControlStrings = "as_reference",
         reasoning: ReasoningMode = "template",
+        tool_call_ids: ToolCallIds = "verbatim",
         max_length: int | None = None,
         truncate: Truncate = "turn",
         num_threads: int | None = None,
@@ -357,6 +362,10 @@ class EncodedConversation(Mapping[str, _Array]):
         """How many assistant messages have reasoning that the template does not show."""
 
     @property
+    def hidden_tool_names(self) -> int:
+        """How many tool calls have an id that hides the name of their function, where the template shows ids."""
+
+    @property
     def cut_tokens(self) -> int:
         """How many tokens were left out because there were more than `max_length`."""
 
@@ -468,6 +477,7 @@ def encode_conversation(
     on_empty: OnEmpty = "keep",
     control_strings: ControlStrings = "as_reference",
     reasoning: ReasoningMode = "template",
+    tool_call_ids: ToolCallIds = "verbatim",
     max_length: int | None = None,
     truncate: Truncate = "turn",
 ) -> EncodedConversation:
@@ -488,6 +498,7 @@ def prepare(
     on_empty: OnEmpty = "keep",
     control_strings: ControlStrings = "as_reference",
     reasoning: ReasoningMode = "template",
+    tool_call_ids: ToolCallIds = "verbatim",
     max_length: int | None = None,
     truncate: Truncate = "turn",
     num_threads: int | None = None,

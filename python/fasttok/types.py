@@ -27,6 +27,7 @@ __all__ = [
     "ThinkingEffort",
     "Tool",
     "ToolCall",
+    "ToolCallIds",
     "ToolChoice",
     "ToolsInput",
     "Truncate",
@@ -136,6 +137,9 @@ ToolsInput: TypeAlias = Sequence[Tool | Mapping[str, Any]] | str | bytes
 ThinkingEffort: TypeAlias = Literal["low", "high", "max"]
 """How much Kimi-K3 is asked to think."""
 
+ToolCallIds: TypeAlias = Literal["verbatim", "canonical"]
+"""What becomes of the ids of tool calls, where the template shows them."""
+
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether Kimi-K3 is told that it must call tools, or must not; `auto` says nothing."""
 
@@ -201,6 +205,8 @@ class PrepareSummary(TypedDict):
     """Records written in which no token trains."""
     cut_records: int
     """Records of which tokens were left out because they were too long."""
+    hidden_tool_name_records: int
+    """Records with a tool call whose id, all that the template shows of it, hides the name of its function."""
     dropped_reasoning_records: int
     """Records in which the template does not show reasoning that the messages hold."""
     control_string_records: int

@@ -6,4 +6,5 @@ pub mod json;
 pub mod mask;
 pub mod segment;
 pub mod templates;
+pub mod tool_call_ids;
 pub mod tool_declaration;

@@ -90,6 +90,8 @@ pub struct Summary {
     pub trained_tokens: u64,
     /// Records without a token that trains; they are written like the others.
     pub untrained_records: u64,
+    /// Records with a call whose id hides the name of its function.
+    pub hidden_tool_name_records: u64,
     /// Records of which tokens were left out because they were too long.
     pub cut_records: u64,
     /// Records in which the template does not show reasoning that the messages have.
@@ -233,6 +235,7 @@ impl Summary {
             self.trained_tokens += trained.sum::<u64>();
         }
         self.untrained_records += 1 - any(EncodedConversation::trains);
+        self.hidden_tool_name_records += any(|row| row.notices.hidden_tool_names > 0);
         self.cut_records += any(|row| row.notices.cut_tokens > 0);
         self.dropped_reasoning_records += any(|row| row.notices.dropped_reasoning > 0);
         self.control_string_records += any(|row| row.notices.control_strings > 0);

@@ -22,6 +22,8 @@ pub struct Notices {
     pub control_strings: u32,
     /// Assistant messages whose reasoning the template does not show.
     pub dropped_reasoning: u32,
+    /// Tool calls whose id, all that the template shows of them, does not hold the name of their function.
+    pub hidden_tool_names: u32,
     /// Tokens that were left out because the row was too long.
     pub cut_tokens: u32,
 }

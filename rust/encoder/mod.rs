@@ -14,13 +14,16 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
 use encoded::{EncodedBatch, EncodedConversation, Notices};
-pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning};
+pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds};
 
 use crate::chat::conversation::Conversation;
 use crate::chat::expand;
 use crate::chat::json::Value;
 use crate::chat::segment::{Body, ControlToken, Segment, Segments};
-use crate::chat::templates::{RenderOptions, ShownReasoning, SpelledTokens, Template};
+use crate::chat::templates::{
+    CallsNamedBy, RenderOptions, ShownReasoning, SpelledTokens, Template,
+};
+use crate::chat::tool_call_ids;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenizer::{self, TokenId, Tokenizer};
 
@@ -196,6 +199,10 @@ impl Encoder {
         out.notices = Notices {
             control_strings: control_strings as u32,
             dropped_reasoning,
+            hidden_tool_names: match self.template.calls_named_by() {
+                CallsNamedBy::Id => tool_call_ids::hidden_names(&conversation.messages),
+                CallsNamedBy::Function => 0,
+            },
             cut_tokens: 0,
         };
         let stays = match options.max_length {
@@ -230,6 +237,14 @@ impl Encoder {
         mut options: EncodeOptions<'_>,
         scratch: &mut Scratch,
     ) -> Result<Vec<EncodedConversation>> {
+        let ids = match (options.tool_call_ids, self.template.calls_named_by()) {
+            (ToolCallIds::Canonical, CallsNamedBy::Id) => {
+                tool_call_ids::canonical(&conversation.messages)
+            }
+            _ => Vec::new(),
+        };
+        let renamed = (!ids.is_empty()).then(|| tool_call_ids::renamed(conversation, &ids));
+        let conversation = renamed.as_ref().unwrap_or(conversation);
         let mut encode = |conversation: &Conversation<'_>, options| {
             let mut one = EncodedConversation::default();
             let stays = self.encode_conversation_into(conversation, options, scratch, &mut one)?;

@@ -18,8 +18,32 @@ pub struct EncodeOptions<'v> {
     pub control_strings: ControlStrings,
     /// What becomes of reasoning that the template does not show.
     pub reasoning: Reasoning,
+    /// What becomes of the ids of tool calls, where the template shows them.
+    pub tool_call_ids: ToolCallIds,
     /// How long a row may be; None for no limit.
     pub max_length: Option<MaxLength>,
+}
+
+/// What becomes of the ids of tool calls, where the template shows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolCallIds {
+    /// They stay as they are; those that hide the name of their function are counted.
+    #[default]
+    Verbatim,
+    /// They become `functions.⟨name⟩:⟨n⟩`, which Kimi models write themselves, in calls and in their results.
+    Canonical,
+}
+
+impl ToolCallIds {
+    /// The choice of this name: `verbatim` or `canonical`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "verbatim" => Some(Self::Verbatim),
+            "canonical" => Some(Self::Canonical),
+            _ => None,
+        }
+    }
 }
 
 /// What becomes of reasoning that the template does not show.

@@ -17,7 +17,7 @@ use crate::python::options::{ENCODE_OPTIONS, Options};
     signature = (encoder, inputs, output, *, progress=None, **options),
     text_signature = "(encoder, inputs, output, *, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
-                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', reasoning='template', max_length=None, \
+                      mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', reasoning='template', tool_call_ids='verbatim', max_length=None, \
                           truncate='turn', num_threads=None, progress=None)"
 )]
 #[expect(
@@ -78,6 +78,7 @@ pub(super) fn prepare<'py>(
     dict.set_item("trained_tokens", summary.trained_tokens)?;
     dict.set_item("untrained_records", summary.untrained_records)?;
     dict.set_item("cut_records", summary.cut_records)?;
+    dict.set_item("hidden_tool_name_records", summary.hidden_tool_name_records)?;
     dict.set_item(
         "dropped_reasoning_records",
         summary.dropped_reasoning_records,

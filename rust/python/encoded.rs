@@ -97,21 +97,30 @@ fn view<'py>(
 }
 
 /// Notices as they are pickled.
-type NoticeCounts = (u32, u32, u32);
+type NoticeCounts = (u32, u32, u32, u32);
 
 fn notice_counts(notices: Notices) -> NoticeCounts {
     let Notices {
         control_strings,
         dropped_reasoning,
+        hidden_tool_names,
         cut_tokens,
     } = notices;
-    (control_strings, dropped_reasoning, cut_tokens)
+    (
+        control_strings,
+        dropped_reasoning,
+        hidden_tool_names,
+        cut_tokens,
+    )
 }
 
-fn from_notice_counts((control_strings, dropped_reasoning, cut_tokens): NoticeCounts) -> Notices {
+fn from_notice_counts(
+    (control_strings, dropped_reasoning, hidden_tool_names, cut_tokens): NoticeCounts,
+) -> Notices {
     Notices {
         control_strings,
         dropped_reasoning,
+        hidden_tool_names,
         cut_tokens,
     }
 }
@@ -183,6 +192,11 @@ impl EncodedConversation {
     #[getter]
     fn dropped_reasoning(&self) -> u32 {
         self.notices.dropped_reasoning
+    }
+
+    #[getter]
+    fn hidden_tool_names(&self) -> u32 {
+        self.notices.hidden_tool_names
     }
 
     #[getter]

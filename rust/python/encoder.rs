@@ -127,7 +127,7 @@ impl Encoder {
         text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
                           mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
-                          reasoning='template', max_length=None, \
+                          reasoning='template', tool_call_ids='verbatim', max_length=None, \
                           truncate='turn')"
     )]
     fn encode_conversation(
@@ -143,7 +143,7 @@ impl Encoder {
         text_signature = "($self, conversations, *, add_generation_prompt=False, thinking=True, \
                           preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
                           mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
-                          reasoning='template', max_length=None, \
+                          reasoning='template', tool_call_ids='verbatim', max_length=None, \
                           truncate='turn', num_threads=None)"
     )]
     fn encode_batch(
@@ -225,7 +225,7 @@ static ENCODERS: LazyLock<Mutex<HashMap<String, Py<Encoder>>>> = LazyLock::new(M
     text_signature = "(messages, model='kimi-k2.5', *, tools=None, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
                       mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
-                          reasoning='template', max_length=None, \
+                          reasoning='template', tool_call_ids='verbatim', max_length=None, \
                           truncate='turn')"
 )]
 pub(super) fn encode_conversation(

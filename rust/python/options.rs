@@ -13,17 +13,18 @@ use crate::chat::json::{Object, Value};
 use crate::chat::mask::MaskPolicy;
 use crate::chat::templates::{RenderOptions, Template};
 use crate::encoder::length::{MaxLength, Truncate};
-use crate::encoder::{ControlStrings, EncodeOptions, OnEmpty, Reasoning};
+use crate::encoder::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds};
 use crate::error::{Error, ErrorKind, Result};
 use crate::python::convert::{self, Strings};
 use crate::python::error::to_pyerr;
 
 /// The names of the options of encoding that are not a template's.
-pub(super) const ENCODE_OPTIONS: [&str; 6] = [
+pub(super) const ENCODE_OPTIONS: [&str; 7] = [
     "mask",
     "on_empty",
     "control_strings",
     "reasoning",
+    "tool_call_ids",
     "max_length",
     "truncate",
 ];
@@ -36,6 +37,7 @@ pub(super) struct Options<'a> {
     on_empty: OnEmpty,
     control_strings: ControlStrings,
     reasoning: Reasoning,
+    tool_call_ids: ToolCallIds,
     max_length: Option<usize>,
     truncate: Truncate,
     switches: Object<'a>,
@@ -55,6 +57,7 @@ impl<'a> Options<'a> {
         let mut on_empty = OnEmpty::default();
         let mut control_strings = ControlStrings::default();
         let mut reasoning = Reasoning::default();
+        let mut tool_call_ids = ToolCallIds::default();
         let mut max_length = None;
         let mut truncate = Truncate::default();
         let mut switches: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
@@ -88,6 +91,10 @@ impl<'a> Options<'a> {
                     let known = "template, preserve or expand";
                     reasoning = choice(&name, &value, Reasoning::from_name, known)?;
                 }
+                None if name == "tool_call_ids" => {
+                    let known = "verbatim or canonical";
+                    tool_call_ids = choice(&name, &value, ToolCallIds::from_name, known)?;
+                }
                 None if name == "max_length" => {
                     max_length = Some(convert::count(&value, "max_length")?.get());
                 }
@@ -105,6 +112,7 @@ impl<'a> Options<'a> {
             on_empty,
             control_strings,
             reasoning,
+            tool_call_ids,
             max_length,
             truncate,
             switches: Object::from_entries(switches),
@@ -123,6 +131,7 @@ impl<'a> Options<'a> {
                 on_empty: self.on_empty,
                 control_strings: self.control_strings,
                 reasoning: self.reasoning,
+                tool_call_ids: self.tool_call_ids,
                 max_length: self.max_length.map(|tokens| MaxLength {
                     tokens,
                     truncate: self.truncate,

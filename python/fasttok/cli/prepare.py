@@ -15,7 +15,7 @@ from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
 from fasttok.cli.summary import adds_up, failed_records, print_summary
-from fasttok.types import ControlStrings, OnEmpty, ReasoningMode, Truncate
+from fasttok.types import ControlStrings, OnEmpty, ReasoningMode, ToolCallIds, Truncate
 
 EffortChoice: TypeAlias = Literal["low", "high", "max", "unstated"]
 
@@ -74,6 +74,10 @@ def prepare(
             "several rows a conversation, each with what the model saw."
         ),
     ] = "template",
+    tool_call_ids: Annotated[
+        ToolCallIds,
+        typer.Option(help="Keep the ids of tool calls, or write functions.NAME:N, as Kimi models do."),
+    ] = "verbatim",
     max_length: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The most tokens that a row may have; by default any number.")
     ] = None,
@@ -126,6 +130,7 @@ def prepare(
                 on_empty=on_empty,
                 control_strings=control_strings,
                 reasoning=reasoning,
+                tool_call_ids=tool_call_ids,
                 max_length=max_length,
                 truncate=truncate,
                 num_threads=threads,

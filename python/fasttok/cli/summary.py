@@ -74,7 +74,12 @@ def notes(summary: PrepareSummary) -> list[str]:
         (
             summary["dropped_reasoning_records"],
             "records with reasoning left out",
-            "The template shows none of finished turns, and none at all with --no-thinking.",
+            "The template shows none of finished turns; --reasoning says what else there is.",
+        ),
+        (
+            summary["hidden_tool_name_records"],
+            "records with tool calls whose id hides the function's name",
+            "The model sees no more of a call than its id: consider --tool-call-ids canonical.",
         ),
         (
             summary["control_string_records"],

@@ -3,7 +3,7 @@
 use crate::chat::conversation::{Conversation, Message};
 use crate::chat::segment::Segments;
 use crate::chat::templates::kimi_k25::{self, ReasoningRule};
-use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, im_chat};
+use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, im_chat};
 use crate::error::Result;
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -13,6 +13,7 @@ pub(super) const DEFINITION: Definition = Definition {
     control_tokens: kimi_k25::CONTROL_TOKENS,
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::SinceLastAnswerOrAll(reasoning_text),
+    calls_named_by: CallsNamedBy::Id,
     marks: Marks {
         holds: &["tool_calls_section_begin", "media_begin", "preserve_thinking"],
         lacks: &[],

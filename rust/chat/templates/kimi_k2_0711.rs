@@ -5,7 +5,7 @@ use crate::chat::conversation::{Arguments, Conversation, ToolCall};
 use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Part, Role, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Writer};
-use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
+use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -16,6 +16,7 @@ pub(super) const DEFINITION: Definition = Definition {
     control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::None,
+    calls_named_by: CallsNamedBy::Function,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are a helpful assistant"],
         lacks: &["<think>"],

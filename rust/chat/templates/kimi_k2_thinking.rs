@@ -3,7 +3,7 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::Segments;
 use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
-use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
+use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -18,6 +18,7 @@ pub(super) const DEFINITION: Definition = Definition {
     ],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::SinceLastAnswer(im_chat::reasoning_content),
+    calls_named_by: CallsNamedBy::Id,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are Kimi", "<think>"],
         lacks: &["media_begin"],

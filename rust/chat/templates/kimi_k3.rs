@@ -11,7 +11,7 @@ use crate::chat::conversation::{Content, ContentPart, Conversation, Message, Par
 use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Facts, Part, Role, Segments};
 use crate::chat::templates::{
-    Definition, Marks, RenderOptions, ResponseFormat, ShownReasoning, SpelledTokens, ThinkingEffort,
+    CallsNamedBy, Definition, Marks, RenderOptions, ResponseFormat, ShownReasoning, SpelledTokens, ThinkingEffort,
     ToolChoice,
 };
 use crate::chat::tool_declaration;
@@ -29,6 +29,7 @@ pub(super) const DEFINITION: Definition = Definition {
     ]],
     spelled_tokens: SpelledTokens::StayText,
     shown_reasoning: ShownReasoning::All,
+    calls_named_by: CallsNamedBy::Function,
     // K3 comes without a chat template.
     marks: Marks {
         holds: &["encoding_k3"],

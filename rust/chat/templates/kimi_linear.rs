@@ -1,6 +1,6 @@
 //! Kimi-Linear-48B-A3B-Instruct: K2's template with K2's tokens, as far as is known.
 
-use crate::chat::templates::{Definition, Marks, ShownReasoning, SpelledTokens, im_chat, kimi_k2};
+use crate::chat::templates::{CallsNamedBy, Definition, Marks, ShownReasoning, SpelledTokens, im_chat, kimi_k2};
 
 pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-linear",
@@ -9,6 +9,7 @@ pub(super) const DEFINITION: Definition = Definition {
     control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::None,
+    calls_named_by: CallsNamedBy::Id,
     marks: Marks {
         holds: &["tool_calls_section_begin"],
         lacks: &["<think>"],

@@ -3,7 +3,7 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::{ControlToken, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule};
-use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, moonlight};
+use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, moonlight};
 use crate::error::Result;
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -17,6 +17,7 @@ pub(super) const DEFINITION: Definition = Definition {
     ],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::None,
+    calls_named_by: CallsNamedBy::Function,
     marks: Marks {
         holds: &["<|im_middle|>", "media_start"],
         lacks: &["tool_calls_section_begin"],

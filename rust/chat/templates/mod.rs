@@ -58,6 +58,8 @@ struct Definition {
     spelled_tokens: SpelledTokens,
     /// Which reasoning it shows.
     shown_reasoning: ShownReasoning,
+    /// How it names the function of a call.
+    calls_named_by: CallsNamedBy,
     /// How its `chat_template` is told from the others'.
     marks: Marks,
     /// Appends the segments. Returns how many messages had reasoning that is not shown.
@@ -78,6 +80,15 @@ pub enum ShownReasoning {
     SinceLastAnswerOrAll(ReasoningText),
     /// All.
     All,
+}
+
+/// How a template names the function of a call, if it shows calls at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallsNamedBy {
+    /// By the id of the call, as it was given.
+    Id,
+    /// By the name itself.
+    Function,
 }
 
 /// How a model's own template file is told from those of other models.
@@ -165,6 +176,12 @@ impl Template {
     #[must_use]
     pub fn shown_reasoning(self) -> ShownReasoning {
         self.0.shown_reasoning
+    }
+
+    /// How it names the function of a call.
+    #[must_use]
+    pub fn calls_named_by(self) -> CallsNamedBy {
+        self.0.calls_named_by
     }
 
     /// The names of all templates, for a message.

@@ -3,7 +3,7 @@
 use crate::chat::conversation::{Content, Conversation, Message};
 use crate::chat::segment::{ControlToken, Part, Role, Segments};
 use crate::chat::templates::im_chat::{self, Writer};
-use crate::chat::templates::{Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
+use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
 use crate::error::{Error, ErrorKind, Result};
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -13,6 +13,7 @@ pub(super) const DEFINITION: Definition = Definition {
     control_tokens: &[im_chat::TOKENS],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::None,
+    calls_named_by: CallsNamedBy::Function,
     marks: Marks {
         holds: &["<|im_middle|>", "You are a helpful assistant"],
         lacks: &["tool_calls_section_begin", "media_start"],
