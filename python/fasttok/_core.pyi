@@ -176,7 +176,7 @@ class Encoder:
           model's own code does; `preserve` shows all, where the template can (Kimi-K2.6, Kimi-K2.7-Code, Kimi-K3);
           `expand` is for `encode_batch` (`docs/masks.md`).
         - `tool_call_ids`: from Kimi-K2 to K2.7 the id of a call is all that the model sees of the function's name.
-          `verbatim` keeps ids as they are, `canonical` writes `functions.NAME:N` in calls and results, as the models do.
+          `verbatim` keeps ids as they are; `canonical` writes `functions.NAME:N`, in calls and results.
         - `max_length`, in tokens, and `truncate`: `turn` leaves whole messages out from the end, `left_turn` the oldest
           ones after the first user message, `token` cuts anywhere, `raise` makes it an error. `drop` leaves the row
           out of a batch, and is an error here. The ids that stay are those of the full rendering.
