@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,27 +84,17 @@ def test_what_trains_is_what_a_third_party_saw_the_model_emit(digests: Path, num
     assert emitted == [*case["output_token_ids"], 163_586], case["id"]
 
 
-SPECFORGE = {
-    "standard": ["Who are you?", "My name is Qwen2.", "How old are you?", "11 years old."],
-    "reasoning-multi-turn": [
-        "Can you recommend a good restaurant in Shanghai?",
-        "Sure! I think I can help with that.",
-        "Where is the Peace Hotel?",
-        "The Peace Hotel is located at the intersection of Nanjing East Road and the Bund.",
-    ],
-}
-
-
-@pytest.mark.parametrize("name", SPECFORGE)
+@pytest.mark.parametrize("name", ["standard", "reasoning-multi-turn"])
 @pytest.mark.parametrize("model", ["kimi-k2-instruct", "kimi-k2-thinking"])
 def test_specforge_has_the_same_ids_and_the_structural_mask(
     assistant_mask: AssistantMask, digests: Path, model: str, name: str
 ) -> None:
     expected = json.loads((digests / "independent" / f"{model}_{name}_ref.json").read_text())
-    turns = zip(("user", "assistant", "user", "assistant"), SPECFORGE[name], strict=True)
-    messages = [{"role": role, "content": content} for role, content in turns]
-    messages.insert(0, {"role": "system", "content": "You are a helpful assistant."})
-    one = Encoder(model).encode_conversation(messages)
+    encoder = Encoder(model)
+    text = encoder.tokenizer.decode(expected["input_ids"])
+    turns = re.findall(r"<\|im_\w+\|>(\w+)<\|im_middle\|>(?:<think></think>)?(.*?)<\|im_end\|>", text, re.DOTALL)
+    assert [role for role, _ in turns] == ["system", "user", "assistant", "user", "assistant"]
+    one = encoder.encode_conversation([{"role": role, "content": content} for role, content in turns])
     assert one.input_ids.tolist() == expected["input_ids"]
     assert assistant_mask(one).tolist() == expected["loss_mask"]
     assert one.mask("specforge").tolist() == expected["loss_mask"]
