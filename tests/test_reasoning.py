@@ -122,6 +122,14 @@ def test_reasoning_is_preserved_where_the_template_can(encoders: dict[str, Encod
             encoders[name].encode_conversation(CHAT, reasoning="preserve")
 
 
+def test_preserved_and_switched_off_is_a_contradiction(encoders: dict[str, Encoder]) -> None:
+    with pytest.raises(FasttokError, match=r"^reasoning: expected to show all, but thinking is switched off$"):
+        encoders["kimi-k3"].encode_conversation(CHAT, reasoning="preserve", thinking=False)
+    # Kimi-K2.6 shows all even then, as its template does.
+    kept = encoders["kimi-k2.6"].encode_conversation(CHAT, reasoning="preserve", thinking=False)
+    assert kept.dropped_reasoning == 0
+
+
 def test_what_rules_rows_out(encoder: Encoder) -> None:
     with pytest.raises(FasttokError, match=r"^reasoning: expand makes several rows of this conversation: use encode_b"):
         encoder.encode_conversation(CHAT, reasoning="expand")

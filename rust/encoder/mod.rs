@@ -127,28 +127,36 @@ impl Encoder {
         Ok(text)
     }
 
-    /// Encodes one conversation.
+    /// Encodes one conversation to one row.
     ///
     /// # Errors
-    /// As [`Template::render_into`].
+    /// As [`Self::encode_rows`], and where that yields no row, or several.
     pub fn encode_conversation(
         &self,
         conversation: &Conversation<'_>,
         options: EncodeOptions<'_>,
     ) -> Result<EncodedConversation> {
-        let mut out = EncodedConversation::default();
-        let mut scratch = self.checkout();
-        if self.encode_conversation_into(conversation, options, &mut scratch, &mut out)? {
-            return Ok(out);
+        let mut rows = self.encode_rows(conversation, options, &mut self.checkout())?;
+        match (rows.pop(), rows.is_empty()) {
+            (Some(one), true) => Ok(one),
+            (None, _) => {
+                let tokens = options.max_length.map_or(0, |max_length| max_length.tokens);
+                let message = format!("longer than {tokens} tokens, and to be left out");
+                Err(Error::new(ErrorKind::Conversation, message))
+            }
+            (Some(_), false) => {
+                let message = "expand makes several rows of this conversation: use encode_batch";
+                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
+            }
         }
-        Err(left_out(options))
     }
 
-    /// [`Self::encode_conversation`], replacing what `out` held. Returns false if the row is too long and to be left out.
+    /// Encodes a conversation as it stands to one row, replacing what `out` held. Returns false if the row is too long and
+    /// to be left out.
     ///
     /// # Errors
-    /// As [`Template::render_into`].
-    pub fn encode_conversation_into(
+    /// As [`Template::render_into`], and what [`EncodeOptions`] makes errors.
+    fn encode_row_into(
         &self,
         conversation: &Conversation<'_>,
         options: EncodeOptions<'_>,
@@ -205,10 +213,11 @@ impl Encoder {
             },
             cut_tokens: 0,
         };
-        let stays = match options.max_length {
-            Some(max_length) => length::fit(out, max_length)?,
-            None => true,
-        };
+        if let Some(max_length) = options.max_length
+            && !length::fit(out, max_length)?
+        {
+            return Ok(false);
+        }
         let weights = conversation.messages.iter().enumerate();
         let weights = weights.filter_map(|(index, message)| Some((index as u32, message.weight?)));
         out.message_weights.extend(weights);
@@ -222,7 +231,7 @@ impl Encoder {
             let message = format!("no token trains under the mask {}", options.mask);
             return Err(Error::new(ErrorKind::Conversation, message));
         }
-        Ok(stays)
+        Ok(true)
     }
 
     /// Encodes one conversation to rows: one, or several with [`Reasoning::Expand`], without those that are too long and to
@@ -245,9 +254,13 @@ impl Encoder {
         };
         let renamed = (!ids.is_empty()).then(|| tool_call_ids::renamed(conversation, &ids));
         let conversation = renamed.as_ref().unwrap_or(conversation);
-        let mut encode = |conversation: &Conversation<'_>, options| {
+        let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>| {
             let mut one = EncodedConversation::default();
-            let stays = self.encode_conversation_into(conversation, options, scratch, &mut one)?;
+            let stays = self.encode_row_into(conversation, options, scratch, &mut one)?;
+            if options.reasoning == Reasoning::Preserve && one.notices.dropped_reasoning > 0 {
+                let message = "expected to show all, but thinking is switched off";
+                return Err(Error::new(ErrorKind::Option, message).at("reasoning"));
+            }
             Ok(stays.then_some(one))
         };
         let shown = self.template.shown_reasoning();
@@ -304,44 +317,6 @@ impl Encoder {
         }
     }
 
-    /// Encodes one conversation to one row, from JSON text or values.
-    ///
-    /// # Errors
-    /// As [`Self::encode_input`], and where that yields no row, or several.
-    pub fn encode_input_to_one(
-        &self,
-        input: &Input<'_>,
-        tools: Option<&Value<'_>>,
-        options: EncodeOptions<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<EncodedConversation> {
-        let mut rows = self.encode_input(input, tools, options, scratch)?;
-        match (rows.pop(), rows.is_empty()) {
-            (Some(one), true) => Ok(one),
-            (None, _) => Err(left_out(options)),
-            (Some(_), false) => {
-                let message = "expand makes several rows of this conversation: use encode_batch";
-                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
-            }
-        }
-    }
-
-    /// [`Self::encode_rows`] from JSON text or values. `tools` take the place of the conversation's own.
-    ///
-    /// # Errors
-    /// As [`Value::from_json`], [`Conversation::from_value`] and [`Template::render_into`].
-    pub fn encode_input(
-        &self,
-        input: &Input<'_>,
-        tools: Option<&Value<'_>>,
-        options: EncodeOptions<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<EncodedConversation>> {
-        input.read(tools, |conversation| {
-            self.encode_rows(conversation, options, scratch)
-        })
-    }
-
     /// Encodes many conversations over `num_threads` threads (all that the machine offers if None), in order. The
     /// result does not depend on the number of threads.
     ///
@@ -359,8 +334,10 @@ impl Encoder {
             threads,
             || self.checkout(),
             |scratch, index| {
-                let encoded = self.encode_input(&conversations[index], None, options, scratch);
-                encoded.map_err(|error| error.at_index(index).at("conversations"))
+                let rows = conversations[index].read(None, |conversation| {
+                    self.encode_rows(conversation, options, scratch)
+                });
+                rows.map_err(|error| error.at_index(index).at("conversations"))
             },
         );
         Ok(EncodedBatch::from_rows(
@@ -380,13 +357,6 @@ impl Encoder {
             scratch: idle.unwrap_or_default(),
         }
     }
-}
-
-/// The error for the only row, if it is too long and to be left out.
-fn left_out(options: EncodeOptions<'_>) -> Error {
-    let tokens = options.max_length.map_or(0, |max_length| max_length.tokens);
-    let message = format!("longer than {tokens} tokens, and to be left out");
-    Error::new(ErrorKind::Conversation, message)
 }
 
 impl Input<'_> {

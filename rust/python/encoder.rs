@@ -44,7 +44,9 @@ impl Encoder {
             messages,
             given,
             |core, input, tools, options| {
-                let one = core.encode_input_to_one(input, tools, options, &mut core.checkout())?;
+                let one = input.read(tools, |conversation| {
+                    core.encode_conversation(conversation, options)
+                })?;
                 Ok((one, options.mask))
             },
         )?;
