@@ -3,7 +3,9 @@
 use crate::chat::conversation::{Conversation, Message};
 use crate::chat::segment::{ControlToken, Part, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
-use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
+use crate::chat::templates::{
+    CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens,
+};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 

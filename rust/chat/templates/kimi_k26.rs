@@ -3,7 +3,9 @@
 use crate::chat::conversation::{Conversation, Message};
 use crate::chat::segment::Segments;
 use crate::chat::templates::kimi_k25::{self, ReasoningRule};
-use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, im_chat};
+use crate::chat::templates::{
+    CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, im_chat,
+};
 use crate::error::Result;
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -15,7 +17,11 @@ pub(super) const DEFINITION: Definition = Definition {
     shown_reasoning: ShownReasoning::SinceLastAnswerOrAll(reasoning_text),
     calls_named_by: CallsNamedBy::Id,
     marks: Marks {
-        holds: &["tool_calls_section_begin", "media_begin", "preserve_thinking"],
+        holds: &[
+            "tool_calls_section_begin",
+            "media_begin",
+            "preserve_thinking",
+        ],
         lacks: &[],
     },
     render,

@@ -3,7 +3,9 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::Segments;
 use crate::chat::templates::kimi_k25::{self, ReasoningRule};
-use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, kimi_k26};
+use crate::chat::templates::{
+    CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, kimi_k26,
+};
 use crate::error::Result;
 
 pub(super) const DEFINITION: Definition = Definition {

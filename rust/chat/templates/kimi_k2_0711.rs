@@ -5,7 +5,9 @@ use crate::chat::conversation::{Arguments, Conversation, ToolCall};
 use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Part, Role, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule, Writer};
-use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
+use crate::chat::templates::{
+    CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens,
+};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 

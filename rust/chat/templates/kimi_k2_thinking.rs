@@ -3,7 +3,9 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::Segments;
 use crate::chat::templates::im_chat::{self, MediaRule, Prefill, Writer};
-use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
+use crate::chat::templates::{
+    CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens,
+};
 use crate::chat::tool_declaration;
 use crate::error::Result;
 
@@ -11,11 +13,7 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-k2-thinking",
     models: &[],
     special_tokens: "kimi-k2-thinking",
-    control_tokens: &[
-        im_chat::TOKENS,
-        im_chat::TOOL_TOKENS,
-        im_chat::THINK_TOKENS,
-    ],
+    control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS, im_chat::THINK_TOKENS],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::SinceLastAnswer(im_chat::reasoning_content),
     calls_named_by: CallsNamedBy::Id,

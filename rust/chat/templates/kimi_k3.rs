@@ -11,8 +11,8 @@ use crate::chat::conversation::{Content, ContentPart, Conversation, Message, Par
 use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Facts, Part, Role, Segments};
 use crate::chat::templates::{
-    CallsNamedBy, Definition, Marks, RenderOptions, ResponseFormat, ShownReasoning, SpelledTokens, ThinkingEffort,
-    ToolChoice,
+    CallsNamedBy, Definition, Marks, RenderOptions, ResponseFormat, ShownReasoning, SpelledTokens,
+    ThinkingEffort, ToolChoice,
 };
 use crate::chat::tool_declaration;
 use crate::error::{Error, ErrorKind, Result};
@@ -127,12 +127,7 @@ fn response_format(format: ResponseFormat<'_>) -> Option<String> {
     }
 }
 
-fn system_message(
-    segments: &mut Segments,
-    message_index: Option<u32>,
-    kind: &str,
-    body: &str,
-) {
+fn system_message(segments: &mut Segments, message_index: Option<u32>, kind: &str, body: &str) {
     let mut writer = Writer::new(segments, Role::System, message_index);
     writer.open_message("system", &[("type", kind)]);
     writer.text(Part::Text, body);
@@ -148,11 +143,7 @@ fn messages(
     let mut results = tool_results::Results::default();
     for index in tool_results::in_call_order(&conversation.messages) {
         let message = &conversation.messages[index];
-        let mut writer = Writer::new(
-            segments,
-            Role::from_name(message.role),
-            Some(index as u32),
-        );
+        let mut writer = Writer::new(segments, Role::from_name(message.role), Some(index as u32));
         let written = match writer.role {
             Role::System if !message.tools.is_empty() => {
                 let tools = tool_declaration::sorted_json(message.tools);
@@ -269,7 +260,10 @@ impl<'s> Writer<'s> {
         results: &mut tool_results::Results<'_>,
     ) -> Result<()> {
         let (tool, index) = results.next(message)?;
-        self.open_message(message.role, &[("tool", tool), ("index", &index.to_string())]);
+        self.open_message(
+            message.role,
+            &[("tool", tool), ("index", &index.to_string())],
+        );
         self.content(&message.content)?;
         self.close_message();
         Ok(())
@@ -293,7 +287,8 @@ impl<'s> Writer<'s> {
             (PartKind::Image | PartKind::ImageUrl, _) => self.text(Part::Media, IMAGE_PLACEHOLDER),
             (PartKind::Video | PartKind::Other, Some(text)) => self.text(Part::Text, text),
             (PartKind::Video, None) => {
-                let message = "expected text or an image, found a video: Kimi-K3 has no prompt for one";
+                let message =
+                    "expected text or an image, found a video: Kimi-K3 has no prompt for one";
                 return Err(Error::new(ErrorKind::Conversation, message));
             }
             (PartKind::Other, None) => return Err(missing("a string").at("text")),

@@ -1,6 +1,8 @@
 //! Kimi-Linear-48B-A3B-Instruct: K2's template with K2's tokens, as far as is known.
 
-use crate::chat::templates::{CallsNamedBy, Definition, Marks, ShownReasoning, SpelledTokens, im_chat, kimi_k2};
+use crate::chat::templates::{
+    CallsNamedBy, Definition, Marks, ShownReasoning, SpelledTokens, im_chat, kimi_k2,
+};
 
 pub(super) const DEFINITION: Definition = Definition {
     name: "kimi-linear",

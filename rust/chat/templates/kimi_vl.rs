@@ -3,7 +3,9 @@
 use crate::chat::conversation::Conversation;
 use crate::chat::segment::{ControlToken, Segments};
 use crate::chat::templates::im_chat::{self, MediaRule};
-use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, moonlight};
+use crate::chat::templates::{
+    CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens, moonlight,
+};
 use crate::error::Result;
 
 pub(super) const DEFINITION: Definition = Definition {

@@ -3,7 +3,9 @@
 use crate::chat::conversation::{Content, Conversation, Message};
 use crate::chat::segment::{ControlToken, Part, Role, Segments};
 use crate::chat::templates::im_chat::{self, Writer};
-use crate::chat::templates::{CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens};
+use crate::chat::templates::{
+    CallsNamedBy, Definition, Marks, RenderOptions, ShownReasoning, SpelledTokens,
+};
 use crate::error::{Error, ErrorKind, Result};
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -49,12 +51,7 @@ pub(super) fn render_with(
     segments: &mut Segments,
     content: impl Fn(&mut Writer<'_>, &Message<'_>) -> Result<()>,
 ) -> Result<u32> {
-    im_chat::prologue(
-        conversation,
-        segments,
-        None,
-        Some(im_chat::HELPFUL_SYSTEM),
-    )?;
+    im_chat::prologue(conversation, segments, None, Some(im_chat::HELPFUL_SYSTEM))?;
     let mut dropped_reasoning = 0;
     for (index, message) in conversation.messages.iter().enumerate() {
         let mut writer = Writer::for_message(segments, index, message);
@@ -66,8 +63,7 @@ pub(super) fn render_with(
                 writer.token(Part::Header, ControlToken::ImMiddle);
             }
         }
-        content(&mut writer, message)
-            .map_err(|error| error.at_index(index).at("messages"))?;
+        content(&mut writer, message).map_err(|error| error.at_index(index).at("messages"))?;
         if writer.role == Role::Assistant {
             dropped_reasoning += u32::from(message.reasoning.is_given());
         }
