@@ -156,7 +156,7 @@ fn grammar() {
         }
     }
     assert_none(&differences);
-    assert_eq!(count, 303);
+    assert!(count >= 303, "cases are lost: {count}");
 }
 
 #[test]

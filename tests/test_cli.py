@@ -133,7 +133,7 @@ def test_every_line_is_accounted_for(tmp_path: Path) -> None:
     said = counts(done.stdout)
     assert [said[label] for label in ("records", "written", "skipped", "failed")] == [7, 2, 2, 3]
     assert re.search(r"skipped +2 +blank line", done.stdout)
-    assert re.search(r"failed +2 +not a conversation", done.stdout)
+    assert re.search(r"failed +2 +cannot be rendered", done.stdout)
     assert re.search(r"failed +1 +not JSON", done.stdout)
     assert f"{mixed}:3: messages[0].content: expected a string" in done.stdout
     assert f"3 failed in all: see {output / 'rejected.jsonl'}\n" in done.stdout

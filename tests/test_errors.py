@@ -375,6 +375,14 @@ def test_an_unknown_model_lists_the_known_ones(name: str) -> None:
         assert_fault(raised, "unknown_model", path, message)
 
 
+def test_a_folder_called_like_a_model_does_not_stand_in_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kimi-k2.5").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert Encoder("kimi-k2.5").template == "kimi-k2.5"
+
+
 def test_a_folder_that_is_not_there() -> None:
     with pytest.raises(FasttokError) as raised:
         Encoder("./no/such/folder")
@@ -549,3 +557,15 @@ def test_json_means_what_the_objects_mean(encoder: Encoder, messages: Any) -> No
     # JSON text and Python objects word this fault each in their own way.
     assume(not any("\ud800" <= char <= "\udfff" for char in text))
     assert outcome(text.encode()) == outcome(json.loads(text))
+
+
+def test_a_dict_that_changes_while_it_is_read_is_no_panic(encoder: Encoder) -> None:
+    message: dict[str, Any] = {"role": "user"}
+
+    class Growing:
+        def tolist(self) -> str:
+            message.update({f"key{number}": number for number in range(100)})
+            return "hi"
+
+    message["content"] = Growing()
+    assert encoder.render([message]) == "<|im_user|>user<|im_middle|>hi<|im_end|>"

@@ -33,7 +33,8 @@ LONG_TEXTS: dict[str, Case] = json.loads((GOLDEN / "tokenizer_long.json").read_t
 
 
 def test_no_case_is_lost() -> None:
-    assert (len(GRAMMAR), len(FUZZ), len(SHORT_TEXTS), len(LONG_TEXTS)) == (303, 1500, 2323, 7)
+    assert len(GRAMMAR) >= 303
+    assert (len(FUZZ), len(SHORT_TEXTS), len(LONG_TEXTS)) == (1500, 2323, 7)
 
 
 def check(encoder: Encoder, case: Case, assistant_mask: AssistantMask) -> None:
@@ -59,7 +60,7 @@ def check(encoder: Encoder, case: Case, assistant_mask: AssistantMask) -> None:
 
 @pytest.mark.parametrize(("model", "path"), GRAMMAR, ids=[f"{model}/{path.stem}" for model, path in GRAMMAR])
 def test_grammar(encoders: dict[str, Encoder], assistant_mask: AssistantMask, model: str, path: Path) -> None:
-    check(encoders[model], json.loads(path.read_text(encoding="utf-8")), assistant_mask)
+    check(encoders.get(model) or Encoder(model), json.loads(path.read_text(encoding="utf-8")), assistant_mask)
 
 
 @pytest.mark.parametrize("case", FUZZ, ids=[f"{case['model'].lower()}/{case['case']}" for case in FUZZ])

@@ -158,3 +158,25 @@ def test_prepare_writes_a_line_a_row(encoder: Encoder, tmp_path: Path) -> None:
     assert [record.get("id") for record in records] == ["x", "x", None]
     assert [record["input_ids"] for record in records] == [row.input_ids.tolist() for row in batch]
     assert [record["loss_mask"] for record in records] == [row.loss_mask.tolist() for row in batch]
+
+
+def test_options_that_contradict_each_other_spare_what_was_there(encoder: Encoder, tmp_path: Path) -> None:
+    chats = tmp_path / "chats.jsonl"
+    chats.write_text(json.dumps({"messages": CHAT}) + "\n")
+    fasttok.prepare(encoder, [chats], tmp_path)
+    before = (tmp_path / "tokenized_data.jsonl").read_bytes()
+    contradictions: list[dict[str, Any]] = [{"reasoning": "preserve"}, {"reasoning": "expand", "mask": "final_answer"}]
+    for options in contradictions:
+        with pytest.raises(FasttokError) as raised:
+            fasttok.prepare(encoder, [chats], tmp_path, **options)
+        assert raised.value.kind == "option"
+        assert (tmp_path / "tokenized_data.jsonl").read_bytes() == before
+    assert not (tmp_path / "rejected.jsonl").exists()
+
+
+def test_reasoning_under_a_key_that_does_not_count_is_counted(encoders: dict[str, Encoder]) -> None:
+    k26 = [user("u"), {"role": "assistant", "reasoning": "", "reasoning_content": "x", **call(0)[0]}, call(0)[1]]
+    k26[1]["reasoning_content"] = "x"
+    assert encoders["kimi-k2.6"].encode_conversation(k26).dropped_reasoning == 1
+    k3 = [user("u"), {"role": "assistant", "content": "a", "thinking": "x"}]
+    assert encoders["kimi-k3"].encode_conversation(k3).dropped_reasoning == 1

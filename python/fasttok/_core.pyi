@@ -2,7 +2,7 @@
 
 Conversations go in as in `fasttok.types.ConversationInput`: a list of messages in OpenAI's spelling, a mapping with
 `messages` and perhaps `tools`, or either as JSON text. Ids, text and mask are what the model repositories' own Python
-tokenizer yields under transformers 5.24; `tests/golden/README.md` lists the few places where fasttok raises instead.
+tokenizer yields under transformers 5.24; the README lists the few places where fasttok raises instead.
 
 Native work runs with the GIL released, and every object may be used from several threads at once.
 """
@@ -235,7 +235,8 @@ class Encoder:
     ) -> str:
         """The text of a conversation, special tokens written out: `apply_chat_template(…, tokenize=False)`.
 
-        `tokenizer.encode_as_served` of it gives the ids of `encode_conversation`.
+        `tokenizer.encode_as_served` of it gives the ids of `encode_conversation`, but for Kimi-K3, whose strings are
+        encoded one by one, and with `control_strings="text"`.
 
         Raises FasttokError as `encode_conversation` does.
         """

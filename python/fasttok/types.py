@@ -80,7 +80,7 @@ class Message(_RoleOnly, total=False):
     reasoning: str | None
     """Another spelling of `reasoning_content`; Kimi-K2.6 prefers it where both are there."""
     thinking: str | None
-    """A third spelling, which counts if neither of the other two is there."""
+    """A third spelling, which counts if neither of the other two is there; Kimi-K3 does not know it."""
     tool_calls: Sequence[ToolCall | Mapping[str, Any]] | None
     """Read on assistant messages only; the templates show no others."""
     tool_call_id: str | None

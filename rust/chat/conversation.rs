@@ -53,13 +53,12 @@ pub struct Reasoning<'v> {
 }
 
 impl Reasoning<'_> {
-    /// Whether there is any, under whatever key.
+    /// Whether there is some, under whatever key, and the template shows none.
     #[must_use]
-    pub fn is_given(self) -> bool {
+    pub fn is_lost(self, shown: &str) -> bool {
         let keys = [self.reasoning_content, self.reasoning, self.thinking];
-        keys.into_iter()
-            .flatten()
-            .any(|reasoning| !reasoning.is_empty())
+        let mut given = keys.into_iter().flatten();
+        shown.is_empty() && given.any(|reasoning| !reasoning.is_empty())
     }
 }
 
@@ -265,7 +264,7 @@ impl<'v> ContentPart<'v> {
             PartKind::Other => string(part, "text")?,
             _ => part.get("text").and_then(Value::as_str),
         };
-        if kind == PartKind::Other && declared.is_some() && text.is_none() && !has_image_key {
+        if kind == PartKind::Other && text.is_none() && !has_image_key {
             return Err(fault(
                 "expected `text`, or a `type` of image, image_url, video or video_url",
             ));

@@ -214,6 +214,9 @@ pub enum Body {
     Token(ControlToken),
 }
 
+/// The bytes of memory that are kept for the next conversation.
+const LARGE: usize = 1 << 20;
+
 /// A rendered conversation: the segments in order. Cleared and filled again, it allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Segments {
@@ -228,6 +231,13 @@ impl Segments {
         self.text.clear();
         self.list.clear();
         self.run = 0;
+    }
+
+    /// Gives back the memory of an unusually long conversation.
+    pub fn forget_large(&mut self) {
+        self.clear();
+        self.text.shrink_to(LARGE);
+        self.list.shrink_to(LARGE / size_of::<Segment>());
     }
 
     /// Appends text. It joins the run of the text before it, and its segment if the facts are the same.

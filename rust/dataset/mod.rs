@@ -34,7 +34,7 @@ pub const RECORDS_FILE: &str = "tokenized_data.jsonl";
 /// The lines that failed and why, in the output folder; not there if none failed.
 pub const REJECTED_FILE: &str = "rejected.jsonl";
 
-/// How much text a chunk holds before it is handed on: enough to keep the threads busy, little enough to hold two.
+/// How much text a chunk holds before it is handed on: enough to keep the threads busy, little enough to hold three: one read, one waiting, one encoded.
 const CHUNK_BYTES: usize = 8 << 20;
 
 /// How long `report` may have to wait for its next call when an input has nothing to give, as a pipe or a network disk.
@@ -125,6 +125,7 @@ pub fn prepare(
         total_bytes: total_bytes(&options.inputs)?,
         ..Progress::default()
     };
+    encoder.check(options.encode)?;
     let mut sink = Sink::create(options)?;
     let threads = batch::thread_count(options.num_threads, usize::MAX);
 
@@ -213,13 +214,15 @@ impl<'o> Sink<'o> {
         Ok(())
     }
 
-    /// Gives the files their names, the records last: where they are, the report on what they lack is too.
+    /// Gives the files their names when both are on disk, the records last: where they are, the report on what they lack
+    /// is too.
     fn finish(self) -> Result<Summary> {
+        let records = self.records.synced()?;
         match self.rejected {
-            Some(file) => file.finish()?,
+            Some(file) => file.synced()?.persist()?,
             None => remove_stale(&self.options.output.join(REJECTED_FILE))?,
         }
-        self.records.finish()?;
+        records.persist()?;
         Ok(self.summary)
     }
 }

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenizer::TokenId;
 
-/// A file that does not exist under its name until [`Self::finish`]. Dropped before that, it leaves nothing behind.
+/// A file that does not exist under its name until it is synced and persisted. Dropped before that, it leaves nothing behind.
 pub(super) struct PendingFile {
     file: BufWriter<NamedTempFile>,
     path: PathBuf,
@@ -49,8 +49,8 @@ impl PendingFile {
             .map_err(|error| at(&self.path, "cannot write", &error))
     }
 
-    /// Makes sure that the bytes are on disk, and gives the file its name.
-    pub(super) fn finish(self) -> Result<()> {
+    /// The file with all its bytes on disk.
+    pub(super) fn synced(self) -> Result<SyncedFile> {
         let Self { file, path } = self;
         let file = file
             .into_inner()
@@ -58,6 +58,20 @@ impl PendingFile {
         file.as_file()
             .sync_all()
             .map_err(|error| at(&path, "cannot write", &error))?;
+        Ok(SyncedFile { file, path })
+    }
+}
+
+/// A file that is complete but for its name.
+pub(super) struct SyncedFile {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl SyncedFile {
+    /// Gives the file its name.
+    pub(super) fn persist(self) -> Result<()> {
+        let Self { file, path } = self;
         file.persist(&path)
             .map_err(|error| at(&path, "cannot rename to", &error.error))?;
         Ok(())
@@ -124,7 +138,7 @@ mod tests {
         let mut pending = PendingFile::create(path.clone()).unwrap();
         pending.write(b"whole").unwrap();
         assert!(!path.exists());
-        pending.finish().unwrap();
+        pending.synced().unwrap().persist().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"whole");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }

@@ -85,7 +85,7 @@ impl Span {
         (self.end - self.start) as usize
     }
 
-    /// Always false.
+    /// Whether there are none, as after a cut.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

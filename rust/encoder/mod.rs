@@ -257,40 +257,41 @@ impl Encoder {
         let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>| {
             let mut one = EncodedConversation::default();
             let stays = self.encode_row_into(conversation, options, scratch, &mut one)?;
-            if options.reasoning == Reasoning::Preserve && one.notices.dropped_reasoning > 0 {
-                let message = "expected to show all, but thinking is switched off";
-                return Err(Error::new(ErrorKind::Option, message).at("reasoning"));
-            }
             Ok(stays.then_some(one))
         };
-        let shown = self.template.shown_reasoning();
+        self.check(options)?;
         if options.reasoning == Reasoning::Preserve {
-            self.check_preserve()?;
             options.render.preserve_thinking = true;
         }
         let hides = options.render.thinking && !options.render.preserve_thinking;
-        match (options.reasoning, shown) {
+        match (options.reasoning, self.template.shown_reasoning()) {
             (
                 Reasoning::Expand,
                 ShownReasoning::SinceLastAnswer(text) | ShownReasoning::SinceLastAnswerOrAll(text),
-            ) if hides => {
-                options.check_expand()?;
-                expand::rows(&conversation.messages, text)
-                    .into_iter()
-                    .filter_map(|row| {
-                        options.render.history = Some(row.history);
-                        encode(&conversation.row(row), options).transpose()
-                    })
-                    .collect()
-            }
+            ) if hides => expand::rows(&conversation.messages, text)
+                .into_iter()
+                .filter_map(|row| {
+                    options.render.history = Some(row.history);
+                    encode(&conversation.row(row), options).transpose()
+                })
+                .collect(),
             _ => Ok(encode(conversation, options)?.into_iter().collect()),
         }
     }
 
-    fn check_preserve(&self) -> Result<()> {
-        match self.template.shown_reasoning() {
-            ShownReasoning::All | ShownReasoning::SinceLastAnswerOrAll(_) => Ok(()),
-            ShownReasoning::None | ShownReasoning::SinceLastAnswer(_) => {
+    /// Refuses options that the template, or each other, rule out, whatever the conversation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Option`]
+    pub fn check(&self, options: EncodeOptions<'_>) -> Result<()> {
+        let shown = self.template.shown_reasoning();
+        match (options.reasoning, shown) {
+            (Reasoning::Template, _)
+            | (Reasoning::Expand, ShownReasoning::None | ShownReasoning::All)
+            | (Reasoning::Preserve, ShownReasoning::SinceLastAnswerOrAll(_)) => Ok(()),
+            (Reasoning::Expand, _) => options.check_expand(),
+            (Reasoning::Preserve, ShownReasoning::All) => options.check_thinking(),
+            (Reasoning::Preserve, ShownReasoning::None | ShownReasoning::SinceLastAnswer(_)) => {
                 let message = format!("{} cannot show all reasoning", self.template.name());
                 Err(Error::new(ErrorKind::Option, message).at("reasoning"))
             }
@@ -328,6 +329,7 @@ impl Encoder {
         options: EncodeOptions<'_>,
         num_threads: Option<NonZero<usize>>,
     ) -> Result<EncodedBatch> {
+        self.check(options)?;
         let threads = batch::thread_count(num_threads, conversations.len());
         let encoded = batch::ordered_map(
             conversations.len(),
@@ -398,7 +400,9 @@ impl std::ops::DerefMut for Checkout<'_> {
 
 impl Drop for Checkout<'_> {
     fn drop(&mut self) {
-        let scratch = std::mem::take(&mut self.scratch);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.segments.forget_large();
+        scratch.tokenizer.forget_large();
         self.encoder
             .idle
             .lock()

@@ -16,7 +16,8 @@ use crate::tokenizer::{Tokenizer, tiktoken};
 /// The tokenizer and the template of `model`: a name that [`Template::from_name`] knows, or a folder.
 pub(super) fn load(model: &str, template: Option<Template>) -> Result<(Tokenizer, Template)> {
     let folder = Path::new(model);
-    if folder.is_dir() {
+    // A folder that happens to be called like a model, such as one of prepared records, does not stand in its way.
+    if folder.is_dir() && Template::from_name(model).is_err() {
         let template = match template {
             Some(template) => template,
             None => template_of(folder)?,

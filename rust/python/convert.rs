@@ -121,8 +121,10 @@ fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> R
     if let Ok(entries) = object.cast::<PyDict>() {
         let read =
             |(key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>)| entry(&key, &item, strings, depth);
+        // All pairs first: reading a value may run Python code, which may change the dict.
+        let pairs: Vec<_> = entries.iter().collect();
         return Ok(Value::Object(Object::from_entries(
-            entries.iter().map(read).collect::<Read<_>>()?,
+            pairs.into_iter().map(read).collect::<Read<_>>()?,
         )));
     }
     if let Ok(items) = object.cast::<PyList>() {

@@ -40,7 +40,18 @@ struct Node {
     rank: TokenId,
 }
 
+/// The entries that are kept for the next piece.
+const LARGE: usize = 1 << 16;
+
 impl Merger {
+    /// Gives back the memory of an unusually long piece.
+    pub fn forget_large(&mut self) {
+        self.nodes.clear();
+        self.nodes.shrink_to(LARGE);
+        self.heap.clear();
+        self.heap.shrink_to(LARGE);
+    }
+
     /// Appends the ids of `piece`, which may be any bytes of any length.
     pub fn merge_into(&mut self, vocab: &Vocab, piece: &[u8], out: &mut Vec<TokenId>) {
         if let Some(id) = vocab.get(piece) {

@@ -48,19 +48,10 @@ fn parse(text: &[u8]) -> Result<Tokenizer> {
 
     let added = file.get_added_tokens_decoder();
     let is_special = |id: TokenId| id as usize >= KIMI_VOCAB_LEN;
-    let named = added
-        .iter()
-        .filter(|&(&id, token)| is_special(id) && !is_reserved(&token.content, id));
+    let named = added.iter().filter(|&(&id, _)| is_special(id));
     let special_tokens =
         SpecialTokens::from_names(named.map(|(&id, token)| (id, token.content.as_str())))?;
     Ok(Tokenizer::new(Arc::new(vocab), special_tokens))
-}
-
-/// Converters write the reserved tokens out too; they stay reserved.
-fn is_reserved(name: &str, id: TokenId) -> bool {
-    name.strip_prefix("<|reserved_token_")
-        .and_then(|rest| rest.strip_suffix("|>"))
-        == Some(&id.to_string())
 }
 
 /// The byte that each character of a byte-level token stands for: printable bytes for themselves, the others in order

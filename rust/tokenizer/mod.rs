@@ -35,6 +35,13 @@ pub struct Scratch {
     merger: Merger,
 }
 
+impl Scratch {
+    /// Gives back the memory of an unusually long piece.
+    pub fn forget_large(&mut self) {
+        self.merger.forget_large();
+    }
+}
+
 /// A Kimi tokenizer: the vocabulary and the special tokens of one model.
 pub struct Tokenizer {
     vocab: Arc<Vocab>,

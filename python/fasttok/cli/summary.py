@@ -11,7 +11,7 @@ from fasttok.cli.output import visible, write
 from fasttok.types import PrepareSummary
 
 REASONS = {
-    "conversation": "not a conversation that the template can render",
+    "conversation": "cannot be rendered, or refused by an option",
     "io": "file could not be read on from here",
     "json": "not JSON",
 }

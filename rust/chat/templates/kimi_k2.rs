@@ -45,7 +45,7 @@ pub(super) fn render(
         segments,
         MediaRule::K2,
         |writer, _, message| {
-            dropped_reasoning += u32::from(message.reasoning.is_given());
+            dropped_reasoning += u32::from(message.reasoning.is_lost(""));
             writer.content(&message.content, MediaRule::K2);
             writer.tool_calls(&message.tool_calls)
         },

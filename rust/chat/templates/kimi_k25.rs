@@ -78,8 +78,9 @@ pub(super) fn render_with(
         |writer, index, message| {
             let text = (reasoning.text)(message);
             let is_shown = (reasoning.is_shown)(index);
-            dropped_reasoning += u32::from(!is_shown && !text.is_empty());
-            writer.think(if is_shown { text } else { "" }, prefill);
+            let shown = if is_shown { text } else { "" };
+            dropped_reasoning += u32::from(message.reasoning.is_lost(shown));
+            writer.think(shown, prefill);
             writer.content(&message.content, MediaRule::K25);
             writer.tool_calls(&message.tool_calls)
         },

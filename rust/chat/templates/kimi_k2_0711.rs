@@ -51,7 +51,7 @@ fn render(
         }
         writer.content(&message.content, MediaRule::K2);
         if writer.role == Role::Assistant {
-            dropped_reasoning += u32::from(message.reasoning.is_given());
+            dropped_reasoning += u32::from(message.reasoning.is_lost(""));
             tool_calls(&mut writer, &message.tool_calls)?;
         }
         writer.end();

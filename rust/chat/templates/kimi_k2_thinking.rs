@@ -43,9 +43,9 @@ fn render(
         MediaRule::K2,
         |writer, index, message| {
             let reasoning = im_chat::reasoning_content(message);
-            let is_shown = index >= history;
-            dropped_reasoning += u32::from(!is_shown && !reasoning.is_empty());
-            writer.think(if is_shown { reasoning } else { "" }, Prefill::Nothing);
+            let shown = if index >= history { reasoning } else { "" };
+            dropped_reasoning += u32::from(message.reasoning.is_lost(shown));
+            writer.think(shown, Prefill::Nothing);
             writer.content(&message.content, MediaRule::K2);
             writer.tool_calls(&message.tool_calls)
         },

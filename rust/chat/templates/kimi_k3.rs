@@ -159,8 +159,9 @@ fn messages(
             Role::Assistant => {
                 results.begin(message);
                 let reasoning = reasoning(message);
-                dropped_reasoning += u32::from(!options.thinking && !reasoning.is_empty());
-                writer.assistant_message(message, options.thinking.then_some(reasoning))
+                let shown = options.thinking.then_some(reasoning);
+                dropped_reasoning += u32::from(message.reasoning.is_lost(shown.unwrap_or("")));
+                writer.assistant_message(message, shown)
             }
             Role::Tool => writer.tool_message(message, &mut results),
             // Left out without a word, as in the reference.

@@ -65,7 +65,7 @@ pub(super) fn render_with(
         }
         content(&mut writer, message).map_err(|error| error.at_index(index).at("messages"))?;
         if writer.role == Role::Assistant {
-            dropped_reasoning += u32::from(message.reasoning.is_given());
+            dropped_reasoning += u32::from(message.reasoning.is_lost(""));
         }
         writer.end();
     }
