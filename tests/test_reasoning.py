@@ -106,6 +106,10 @@ def test_a_template_that_shows_all_or_none_needs_one_row(encoders: dict[str, Enc
     without: list[dict[str, Any]] = [{"preserve_thinking": True}, {"thinking": False}]
     for options in without:
         assert len(encoders["kimi-k2.6"].encode_batch([CHAT], reasoning="expand", **options)) == 1
+    # Kimi-K2-Thinking has neither switch, so all is as without.
+    for options in without:
+        rows = encoders["kimi-k2-thinking"].encode_batch([CHAT], reasoning="expand", **options)
+        assert [row.dropped_reasoning for row in rows] == [0, 2]
 
 
 def test_reasoning_is_preserved_where_the_template_can(encoders: dict[str, Encoder]) -> None:
@@ -125,9 +129,10 @@ def test_reasoning_is_preserved_where_the_template_can(encoders: dict[str, Encod
 def test_preserved_and_switched_off_is_a_contradiction(encoders: dict[str, Encoder]) -> None:
     with pytest.raises(FasttokError, match=r"^reasoning: expected to show all, but thinking is switched off$"):
         encoders["kimi-k3"].encode_conversation(CHAT, reasoning="preserve", thinking=False)
-    # Kimi-K2.6 shows all even then, as its template does.
-    kept = encoders["kimi-k2.6"].encode_conversation(CHAT, reasoning="preserve", thinking=False)
-    assert kept.dropped_reasoning == 0
+    # Kimi-K2.6 shows all even then, as its template does, and K2.7-Code has no such switch.
+    for name in ("kimi-k2.6", "kimi-k2.7-code"):
+        kept = encoders[name].encode_conversation(CHAT, reasoning="preserve", thinking=False)
+        assert kept.dropped_reasoning == 0
 
 
 def test_what_rules_rows_out(encoder: Encoder) -> None:

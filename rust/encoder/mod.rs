@@ -263,18 +263,26 @@ impl Encoder {
         if options.reasoning == Reasoning::Preserve {
             options.render.preserve_thinking = true;
         }
-        let hides = options.render.thinking && !options.render.preserve_thinking;
-        match (options.reasoning, self.template.shown_reasoning()) {
-            (
-                Reasoning::Expand,
-                ShownReasoning::SinceLastAnswer(text) | ShownReasoning::SinceLastAnswerOrAll(text),
-            ) if hides => expand::rows(&conversation.messages, text)
-                .into_iter()
-                .filter_map(|row| {
-                    options.render.history = Some(row.history);
-                    encode(&conversation.row(row), options).transpose()
-                })
-                .collect(),
+        let loses = match self.template.shown_reasoning() {
+            ShownReasoning::SinceLastAnswer(text) => Some(text),
+            ShownReasoning::SinceLastAnswerOrAll(text) => {
+                (!options.render.preserve_thinking).then_some(text)
+            }
+            ShownReasoning::None | ShownReasoning::All => None,
+        };
+        match loses {
+            Some(text)
+                if options.reasoning == Reasoning::Expand
+                    && self.template.is_thinking(options.render) =>
+            {
+                expand::rows(&conversation.messages, text)
+                    .into_iter()
+                    .filter_map(|row| {
+                        options.render.history = Some(row.history);
+                        encode(&conversation.row(row), options).transpose()
+                    })
+                    .collect()
+            }
             _ => Ok(encode(conversation, options)?.into_iter().collect()),
         }
     }
@@ -290,7 +298,15 @@ impl Encoder {
             | (Reasoning::Expand, ShownReasoning::None | ShownReasoning::All)
             | (Reasoning::Preserve, ShownReasoning::SinceLastAnswerOrAll(_)) => Ok(()),
             (Reasoning::Expand, _) => options.check_expand(),
-            (Reasoning::Preserve, ShownReasoning::All) => options.check_thinking(),
+            (Reasoning::Preserve, ShownReasoning::All)
+                if self.template.is_thinking(options.render) =>
+            {
+                Ok(())
+            }
+            (Reasoning::Preserve, ShownReasoning::All) => {
+                let message = "expected to show all, but thinking is switched off";
+                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
+            }
             (Reasoning::Preserve, ShownReasoning::None | ShownReasoning::SinceLastAnswer(_)) => {
                 let message = format!("{} cannot show all reasoning", self.template.name());
                 Err(Error::new(ErrorKind::Option, message).at("reasoning"))

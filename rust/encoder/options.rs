@@ -132,15 +132,6 @@ impl<'v> From<RenderOptions<'v>> for EncodeOptions<'v> {
 }
 
 impl EncodeOptions<'_> {
-    /// K3 shows no reasoning when thinking is switched off; K2.7 does not listen to that.
-    pub(super) fn check_thinking(self) -> Result<()> {
-        if self.render.thinking {
-            return Ok(());
-        }
-        let message = "expected to show all, but thinking is switched off";
-        Err(Error::new(ErrorKind::Option, message).at("reasoning"))
-    }
-
     /// Rows repeat the beginning of their conversation, which rules some options out.
     pub(super) fn check_expand(self) -> Result<()> {
         let wrong = |message: String| Err(Error::new(ErrorKind::Option, message).at("reasoning"));

@@ -16,6 +16,7 @@ pub(super) const DEFINITION: Definition = Definition {
     control_tokens: &[im_chat::TOKENS, im_chat::TOOL_TOKENS],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::None,
+    thinking_switch: false,
     calls_named_by: CallsNamedBy::Id,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are Kimi"],

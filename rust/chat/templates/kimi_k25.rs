@@ -16,6 +16,7 @@ pub(super) const DEFINITION: Definition = Definition {
     control_tokens: CONTROL_TOKENS,
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::SinceLastAnswer(im_chat::reasoning_content),
+    thinking_switch: true,
     calls_named_by: CallsNamedBy::Id,
     marks: Marks {
         holds: &["tool_calls_section_begin", "media_begin", "<think>"],

@@ -15,6 +15,7 @@ pub(super) const DEFINITION: Definition = Definition {
     control_tokens: kimi_k25::CONTROL_TOKENS,
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::SinceLastAnswerOrAll(reasoning_text),
+    thinking_switch: true,
     calls_named_by: CallsNamedBy::Id,
     marks: Marks {
         holds: &[

@@ -29,6 +29,7 @@ pub(super) const DEFINITION: Definition = Definition {
     ]],
     spelled_tokens: SpelledTokens::StayText,
     shown_reasoning: ShownReasoning::All,
+    thinking_switch: true,
     calls_named_by: CallsNamedBy::Function,
     // K3 comes without a chat template.
     marks: Marks {
@@ -141,7 +142,8 @@ fn messages(
 ) -> Result<u32> {
     let mut dropped_reasoning = 0;
     let mut results = tool_results::Results::default();
-    for index in tool_results::in_call_order(&conversation.messages) {
+    for placed in tool_results::in_call_order(&conversation.messages) {
+        let index = placed.index;
         let message = &conversation.messages[index];
         let mut writer = Writer::new(segments, Role::from_name(message.role), Some(index as u32));
         let written = match writer.role {
@@ -163,7 +165,10 @@ fn messages(
                 dropped_reasoning += u32::from(message.reasoning.is_lost(shown.unwrap_or("")));
                 writer.assistant_message(message, shown)
             }
-            Role::Tool => writer.tool_message(message, &mut results),
+            Role::Tool => {
+                let tool = results.next(message, &placed);
+                tool.and_then(|tool| writer.tool_message(message, tool))
+            }
             // Left out without a word, as in the reference.
             Role::Other => Ok(()),
         };
@@ -255,12 +260,8 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    fn tool_message(
-        &mut self,
-        message: &Message<'_>,
-        results: &mut tool_results::Results<'_>,
-    ) -> Result<()> {
-        let (tool, index) = results.next(message)?;
+    /// `tool` is the name of the tool and the number of the result.
+    fn tool_message(&mut self, message: &Message<'_>, (tool, index): (&str, usize)) -> Result<()> {
         self.open_message(
             message.role,
             &[("tool", tool), ("index", &index.to_string())],

@@ -19,6 +19,7 @@ pub(super) const DEFINITION: Definition = Definition {
     ],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::None,
+    thinking_switch: false,
     calls_named_by: CallsNamedBy::Function,
     marks: Marks {
         holds: &["<|im_middle|>", "media_start"],

@@ -58,6 +58,8 @@ struct Definition {
     spelled_tokens: SpelledTokens,
     /// Which reasoning it shows.
     shown_reasoning: ShownReasoning,
+    /// Whether it shows none, and asks for none, when `thinking` is switched off.
+    thinking_switch: bool,
     /// How it names the function of a call.
     calls_named_by: CallsNamedBy,
     /// How its `chat_template` is told from the others'.
@@ -176,6 +178,12 @@ impl Template {
     #[must_use]
     pub fn shown_reasoning(self) -> ShownReasoning {
         self.0.shown_reasoning
+    }
+
+    /// Whether it shows reasoning under these options, if it shows any.
+    #[must_use]
+    pub fn is_thinking(self, options: RenderOptions<'_>) -> bool {
+        options.thinking || !self.0.thinking_switch
     }
 
     /// How it names the function of a call.

@@ -15,6 +15,7 @@ pub(super) const DEFINITION: Definition = Definition {
     control_tokens: &[im_chat::TOKENS],
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::None,
+    thinking_switch: false,
     calls_named_by: CallsNamedBy::Function,
     marks: Marks {
         holds: &["<|im_middle|>", "You are a helpful assistant"],
