@@ -214,6 +214,11 @@ def test_an_empty_input_is_said_to_be_empty(content: bytes, tmp_path: Path) -> N
         (("prepare", "CHATS", "-o", "OUT", *K25, "--theads", "2"), "--theads"),
         (("prepare", "CHATS", "CHATS", "-o", "OUT", *K25), "chats.jsonl: this input is given twice"),
         (("prepare", "CHATS", "LINK", "-o", "OUT", *K25), "link.jsonl: this input is given twice"),
+        (("prepare", "CHATS", "-o", "", *K25), "expected a folder, found an empty name"),
+        (
+            ("prepare", "CHATS", "-o", "OUT", *K25, "--max-length", str(2**70)),
+            "max_length: expected an integer from 1 ",
+        ),
         (("pepare",), "pepare"),
     ],
 )
@@ -251,6 +256,16 @@ def test_an_output_that_cannot_be_written(chats: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(r"error: .*tokenized_data\.jsonl: cannot .*\n", done.stderr)
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["tokenized_data.jsonl"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_summary_that_cannot_be_printed_loses_no_record(chats: Path, tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        command = [*PREPARE, chats, "-o", tmp_path / "out", *K25]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", timeout=60, check=False)
+    assert done.returncode == 0
+    assert re.fullmatch(r"error: the records are written, but the summary cannot be: .*\n", done.stderr)
+    assert (tmp_path / "out" / "tokenized_data.jsonl").read_text().count("\n") == 2
 
 
 def test_records_that_do_not_add_up_are_an_internal_error(

@@ -301,7 +301,9 @@ def test_an_unknown_option_is_a_type_error(encoder: Encoder) -> None:
         encoder.encode_conversation([USER], **options)
 
 
-@pytest.mark.parametrize(("num_threads", "error"), [(0, FasttokError), (-1, FasttokError), (1.5, TypeError)])
+@pytest.mark.parametrize(
+    ("num_threads", "error"), [(0, FasttokError), (-1, FasttokError), (2**70, FasttokError), (1.5, TypeError)]
+)
 def test_num_threads_counts_from_one(
     encoder: Encoder, tmp_path: Path, num_threads: Any, error: type[Exception]
 ) -> None:
@@ -309,6 +311,35 @@ def test_num_threads_counts_from_one(
         encoder.encode_batch([[USER]], num_threads=num_threads)
     with pytest.raises(error):
         fasttok.prepare(encoder, [], tmp_path, num_threads=num_threads)
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "[1e400]"])
+def test_an_id_that_is_not_json_fails_its_record(encoder: Encoder, tmp_path: Path, number: str) -> None:
+    chats = tmp_path / "chats.jsonl"
+    chats.write_text(f'{{"id": {number}, "messages": {json.dumps([USER])}}}\n')
+    summary = fasttok.prepare(encoder, [chats], tmp_path / "out")
+    assert [(failure.path, failure.kind) for failure in summary["failures"]] == [("id", "conversation")]
+
+
+def test_arguments_that_python_reads_and_fasttok_cannot_hold_are_no_raw_text(encoders: dict[str, Encoder]) -> None:
+    def chat(arguments: str) -> list[dict[str, Any]]:
+        call = {"id": "functions.f:0", "function": {"name": "f", "arguments": arguments}}
+        return [USER, {"role": "assistant", "tool_calls": [call]}]
+
+    k3 = encoders["kimi-k3"]
+    for arguments in ('{"a": ' + "[" * 300 + "]" * 300 + "}", r'{"a": "\ud83d"}'):
+        with pytest.raises(FasttokError, match=r"^messages\[1\]\.tool_calls\[0\]\.function\.arguments: not valid JSON"):
+            k3.encode_conversation(chat(arguments))
+    for arguments in (r'{"a": "\ud83d"', r'{"a": "\ud8', "{"):
+        assert f'<|open|>json type="object"<|sep|>{arguments}<|close|>' in k3.render(chat(arguments))
+
+
+@pytest.mark.parametrize("conversations", ["[]", b"[]", {"messages": [USER]}])
+def test_one_conversation_is_no_batch(encoder: Encoder, conversations: Any) -> None:
+    with pytest.raises(
+        FasttokError, match=r"^conversations: expected a list of conversations, found `\w+`: encode_con"
+    ):
+        encoder.encode_batch(conversations)
 
 
 def test_far_too_many_threads_are_no_error(encoder: Encoder) -> None:

@@ -123,14 +123,19 @@ def test_weights_are_floats_beside_the_mask(encoder: Encoder) -> None:
     assert sorted(set(per_message.loss_weight.tolist())) == [0, 0.5, 3]
 
 
+WEIGHT = "expected true, false or a number from 0 on that float32 can hold"
+
+
 @pytest.mark.parametrize(
     ("flags", "path", "message"),
     [
-        ({"train": 2}, "train", "expected true, false, 0 or 1, found a number"),
-        ({"loss": 0.5}, "loss", "expected true, false, 0 or 1, found a number"),
+        ({"train": 2}, "train", "expected true, false, 0 or 1, found 2"),
+        ({"loss": 0.5}, "loss", "expected true, false, 0 or 1, found 0.5"),
         ({"loss_mask": "yes"}, "loss_mask", "expected true, false, 0 or 1, found a string"),
-        ({"weight": -1}, "weight", "expected true, false or a number from 0 on, found a number"),
-        ({"weight": float("nan")}, "weight", "expected true, false or a number from 0 on, found a number"),
+        ({"weight": -1}, "weight", f"{WEIGHT}, found -1"),
+        ({"weight": float("nan")}, "weight", f"{WEIGHT}, found NaN"),
+        ({"weight": 1e300}, "weight", f"{WEIGHT}, found 1e+300"),
+        ({"weight": 1e-60}, "weight", f"{WEIGHT}, found 1e-60"),
         ({"train": True, "weight": 0}, "weight", "expected the 1 that `train` says, found 0"),
         ({"weight": 0.5, "step_loss_mask": 1}, "step_loss_mask", "expected the 0.5 that `weight` says, found 1"),
     ],

@@ -4,7 +4,7 @@
 //! lose or garble without a word (a dict as content, a bare string among content parts, arguments that are a list) is an
 //! error here; a null is absent, at every level.
 
-use crate::chat::json::{Object, Value};
+use crate::chat::json::{Object, Spacing, Value};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Messages, and the tools declared to the model. Borrows from the [`Value`]s it was read from.
@@ -324,20 +324,33 @@ fn weight(message: &Object<'_>) -> Result<Option<f32>> {
         let weight = match value {
             Value::Bool(flag) => Some(f32::from(u8::from(*flag))),
             Value::Int(number) => i16::try_from(*number).ok().map(f32::from),
-            Value::Float(number) => Some(*number as f32),
+            // One that float32 rounds to zero would not train, whatever the message said.
+            Value::Float(number) => {
+                let weight = *number as f32;
+                (weight != 0.0 || *number == 0.0).then_some(weight)
+            }
             _ => None,
         };
         let is_flag = |weight: &f32| [0.0, 1.0].contains(weight);
         let (takes, what): (fn(&f32) -> bool, _) = if key == "weight" {
             (
                 |weight| weight.is_finite() && *weight >= 0.0,
-                "true, false or a number from 0 on",
+                "true, false or a number from 0 on that float32 can hold",
             )
         } else {
             (is_flag, "true, false, 0 or 1")
         };
         let weight = weight.filter(takes);
-        let weight = weight.ok_or_else(|| expected(what, value).at(key))?;
+        let weight = weight.ok_or_else(|| {
+            let mut found = String::new();
+            match value {
+                Value::Int(_) | Value::BigInt(_) | Value::Float(_) => {
+                    value.write_json(Spacing::Spaced, &mut found);
+                }
+                other => found.push_str(other.kind()),
+            }
+            fault(format!("expected {what}, found {found}")).at(key)
+        })?;
         match found {
             Some((first, before)) if before.to_bits() != weight.to_bits() => {
                 return Err(fault(format!(

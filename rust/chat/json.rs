@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use jiter::{JsonErrorType, JsonValue};
+use jiter::{JsonError, JsonErrorType, JsonValue};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -115,14 +115,28 @@ impl<'a> Value<'a> {
     pub fn from_json(text: &'a [u8]) -> Result<Self> {
         match JsonValue::parse(text, true) {
             Ok(value) => Ok(Self::from_jiter(value)),
-            Err(error) => {
-                let reason = match error.error_type {
-                    JsonErrorType::ExpectedSomeIdent => "expected true, false or null".to_owned(),
-                    other => lower_first(&other.to_string()),
-                };
-                let message = format!("not valid JSON at byte {}: {reason}", error.index);
-                Err(Error::new(ErrorKind::Json, message))
-            }
+            Err(error) => Err(not_json(&error)),
+        }
+    }
+
+    /// Reads text that may or may not be JSON: None if Python's `json.loads` refuses it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Json`] for text that Python reads and no [`Value`] can hold.
+    pub fn from_possible_json(text: &'a str) -> Result<Option<Self>> {
+        let error = match JsonValue::parse(text.as_bytes(), true) {
+            Ok(value) => return Ok(Some(Self::from_jiter(value))),
+            Err(error) => error,
+        };
+        let python_reads = match error.error_type {
+            JsonErrorType::RecursionLimitExceeded | JsonErrorType::NumberOutOfRange => true,
+            _ => without_surrogates(text)
+                .is_some_and(|text| JsonValue::parse(text.as_bytes(), true).is_ok()),
+        };
+        if python_reads {
+            Err(not_json(&error))
+        } else {
+            Ok(None)
         }
     }
 
@@ -205,6 +219,17 @@ impl<'a> Value<'a> {
             Self::String(text) => !text.is_empty(),
             Self::Array(items) => !items.is_empty(),
             Self::Object(object) => !object.is_empty(),
+        }
+    }
+
+    /// Whether it holds no number that is NaN or infinite, at any level.
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        match self {
+            Self::Float(number) => number.is_finite(),
+            Self::Array(items) => items.iter().all(Self::is_finite),
+            Self::Object(object) => object.iter().all(|(_, value)| value.is_finite()),
+            _ => true,
         }
     }
 
@@ -353,6 +378,43 @@ fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
+fn not_json(error: &JsonError) -> Error {
+    let reason = match error.error_type {
+        JsonErrorType::ExpectedSomeIdent => "expected true, false or null".to_owned(),
+        ref other => lower_first(&other.to_string()),
+    };
+    let message = format!("not valid JSON at byte {}: {reason}", error.index);
+    Error::new(ErrorKind::Json, message)
+}
+
+/// `text` with a blank for each escape that is half of a surrogate pair; None if there is none.
+fn without_surrogates(text: &str) -> Option<String> {
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut found = false;
+    while let Some(at) = rest.find('\\') {
+        let is_surrogate = rest.as_bytes().get(at + 1..at + 6).is_some_and(|escape| {
+            escape[0] == b'u'
+                && escape[1].eq_ignore_ascii_case(&b'd')
+                && !matches!(escape[2], b'0'..=b'7')
+                && escape[1..].iter().all(u8::is_ascii_hexdigit)
+        });
+        replaced.push_str(&rest[..at]);
+        // An escape is at least one character after the backslash, which may itself be a backslash.
+        let len = rest[at + 1..].chars().next().map_or(0, char::len_utf8);
+        if is_surrogate {
+            replaced.push(' ');
+            rest = &rest[at + 6..];
+            found = true;
+        } else {
+            replaced.push_str(&rest[at..=at + len]);
+            rest = &rest[at + 1 + len..];
+        }
+    }
+    replaced.push_str(rest);
+    found.then_some(replaced)
+}
+
 /// A sentence as the middle of another; an abbreviation such as EOF stays as it is.
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
@@ -428,6 +490,36 @@ mod tests {
         let mut out = String::new();
         value.sorted_by_key().write_json(Spacing::Compact, &mut out);
         assert_eq!(out, r#"{"B":0,"a":null,"b":[{"y":2,"z":1}]}"#);
+    }
+
+    #[test]
+    fn what_python_reads_and_rust_cannot_hold_is_told_from_what_is_not_json() {
+        assert!(Value::from_possible_json("{\"a\": 1}").unwrap().is_some());
+        // Cut off in the middle of an escaped emoji, as streams are.
+        for text in [
+            "",
+            "{",
+            "{\"a\": \"\\ud83d\"",
+            "{\"a\": \"\\ud83",
+            "{\"a\": \"\\\\ud83d",
+            "\\",
+            "\\é",
+            "\\ud8é",
+            "\"\\Ud83d\"",
+            "\"\\ud8zz\"",
+        ] {
+            assert_eq!(Value::from_possible_json(text).unwrap(), None, "{text}");
+        }
+        let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
+        for text in [
+            "{\"a\": \"\\ud83d\"}",
+            "\"\\\\\\uDE00x\"",
+            "\"\\ud83d\\n\"",
+            &*deep,
+        ] {
+            let error = Value::from_possible_json(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Json, "{text}");
+        }
     }
 
     #[test]

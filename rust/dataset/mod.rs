@@ -19,6 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use reader::{Line, Lines};
+use rustc_hash::FxHashSet;
 use writer::PendingFile;
 
 use crate::chat::conversation::Conversation;
@@ -126,6 +127,7 @@ pub fn prepare(
         ..Progress::default()
     };
     encoder.check(options.encode)?;
+    refuse_clashes(options)?;
     let mut sink = Sink::create(options)?;
     let threads = batch::thread_count(options.num_threads, usize::MAX);
 
@@ -270,6 +272,37 @@ fn total_bytes(inputs: &[PathBuf]) -> Result<u64> {
     inputs.iter().map(size).sum()
 }
 
+/// No input at all is a slip, such as a pattern that matched nothing; a file given twice would count twice in training, and
+/// one that is also an output would be lost.
+fn refuse_clashes(options: &PrepareOptions<'_>) -> Result<()> {
+    if options.inputs.is_empty() {
+        let message = "expected at least one file, found none";
+        return Err(Error::new(ErrorKind::Option, message).at("inputs"));
+    }
+    let outputs = [RECORDS_FILE, REJECTED_FILE].map(|name| options.output.join(name));
+    let outputs: Vec<_> = outputs
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    let mut seen = FxHashSet::default();
+    for path in &options.inputs {
+        let refused = |message: &'static str| {
+            let error = Error::new(ErrorKind::Option, message);
+            Err(error.in_file(path.display().to_string()))
+        };
+        let Ok(real) = path.canonicalize() else {
+            continue;
+        };
+        if outputs.contains(&real) {
+            return refused("this input is also an output: choose another folder");
+        }
+        if !seen.insert(real) {
+            return refused("this input is given twice");
+        }
+    }
+    Ok(())
+}
+
 /// A failure report of an earlier run would contradict this one's records.
 fn remove_stale(path: &std::path::Path) -> Result<()> {
     match fs::remove_file(path) {
@@ -335,11 +368,7 @@ fn encode_record(
     };
     let conversation = Conversation::from_value(&value, None)?;
     let rows = encoder.encode_rows(&conversation, options, scratch)?;
-    let id = record.get("id").map(|id| {
-        let mut text = String::new();
-        id.write_json(Spacing::Compact, &mut text);
-        text
-    });
+    let id = record.get("id").map(printed_id).transpose()?;
     // About seven bytes an id and two a mask bit.
     let tokens: usize = rows.iter().map(|row| row.input_ids.len()).sum();
     let mut lines = Vec::with_capacity(tokens * 9);
@@ -347,6 +376,17 @@ fn encode_record(
         writer::write_record(id.as_deref(), &row.input_ids, &row.loss_mask, &mut lines);
     }
     Ok((lines, rows))
+}
+
+/// The id of a record as JSON, which has no word for what Python calls NaN and Infinity.
+fn printed_id(id: &Value<'_>) -> Result<String> {
+    if !id.is_finite() {
+        let message = "expected an id that JSON can hold, found NaN or an infinity";
+        return Err(Error::new(ErrorKind::Conversation, message).at("id"));
+    }
+    let mut text = String::new();
+    id.write_json(Spacing::Compact, &mut text);
+    Ok(text)
 }
 
 /// A failure as one line of JSON.

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::num::NonZero;
 
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
@@ -72,6 +73,20 @@ pub(super) fn input<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read
     }
 }
 
+/// The error for a string or a mapping in the place of a list of conversations, which Python would iterate over.
+pub(super) fn no_list(object: &Bound<'_, PyAny>) -> Option<Error> {
+    let is_one = object.cast::<PyString>().is_ok()
+        || object.cast::<PyBytes>().is_ok()
+        || object.cast::<PyMapping>().is_ok();
+    is_one.then(|| {
+        let kind = type_name(object);
+        let message = format!(
+            "expected a list of conversations, found `{kind}`: encode_conversation takes one"
+        );
+        Error::new(ErrorKind::Conversation, message)
+    })
+}
+
 /// The argument `name`: Python objects; `tools` and `response_format` may be JSON in `str` or `bytes` too.
 pub(super) fn argument<'a>(
     object: &Bound<'_, PyAny>,
@@ -89,12 +104,18 @@ pub(super) fn argument<'a>(
 
 /// The argument `name`, which counts something from 1.
 pub(super) fn count(wanted: &Bound<'_, PyAny>, name: &'static str) -> PyResult<NonZero<usize>> {
-    let wanted: i64 = wanted.extract()?;
-    let count = usize::try_from(wanted).ok().and_then(NonZero::new);
+    let py = wanted.py();
+    let count = match wanted.extract::<usize>() {
+        Ok(count) => NonZero::new(count),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => None,
+        Err(error) => return Err(error),
+    };
     count.ok_or_else(|| {
-        let message = format!("expected at least 1, found {wanted}");
-        let error = Error::new(ErrorKind::Option, message).at(name);
-        Python::attach(|py| to_pyerr(py, &error))
+        let found = wanted
+            .str()
+            .map_or_else(|_| "a longer one".to_owned(), |text| text.to_string());
+        let message = format!("expected an integer from 1 to {}, found {found}", usize::MAX);
+        to_pyerr(py, &Error::new(ErrorKind::Option, message).at(name))
     })
 }
 

@@ -161,6 +161,9 @@ impl Encoder {
             options,
             &strings,
         )?;
+        if let Some(error) = convert::no_list(conversations) {
+            return Err(to_pyerr(py, &error.at("conversations")));
+        }
         let read = |(index, item): (usize, PyResult<Bound<'_, PyAny>>)| {
             convert::input(&item?, &strings)
                 .map_err(|refusal: Refusal| refusal.at_index(index, "conversations").into_pyerr(py))

@@ -11,13 +11,18 @@ def visible(text: str) -> str:
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Writes at once. That the reader has gone away, as `head` does, is no reason to stop a job."""
+    """Writes at once. That the reader has gone away, as `head` does, is no reason to stop a job.
+
+    Raises OSError for what is, such as a full disk.
+    """
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Else the interpreter tries again when it closes the stream, and complains.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise
 
 
 def write_error(message: str) -> None:

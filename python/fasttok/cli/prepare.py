@@ -1,16 +1,14 @@
 """`fasttok prepare`."""
 
-import os
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn, TypeAlias
 
 import typer
 
 import fasttok
-from fasttok._core import RECORDS_FILE, REJECTED_FILE
+from fasttok._core import REJECTED_FILE
 from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
@@ -20,10 +18,20 @@ from fasttok.types import ControlStrings, OnEmpty, ReasoningMode, ToolCallIds, T
 EffortChoice: TypeAlias = Literal["low", "high", "max", "unstated"]
 
 
+def folder(name: str) -> Path:
+    """An empty name is a variable that was not set, not the present folder."""
+    if not name:
+        raise typer.BadParameter("expected a folder, found an empty name")
+    return Path(name)
+
+
 def prepare(
     inputs: Annotated[list[Path], typer.Argument(metavar="INPUT", help="JSONL files; .gz and .zst are fine.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write to; made if it is missing.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="DIR", parser=folder, help="The folder to write to; made if it is missing."
+        ),
     ],
     model: Annotated[
         str,
@@ -111,7 +119,6 @@ def prepare(
       130  stopped with Ctrl-C; nothing was written
     """
     started = time.monotonic()
-    refuse_clashes(inputs, output)
     try:
         with deferred_interrupt() as check_interrupt, shown_progress(quiet) as report:
 
@@ -146,24 +153,14 @@ def prepare(
         fail(f"internal error: written, skipped and failed are not all the records: {summary}")
     failed = failed_records(summary)
     if not quiet:
-        print_summary(summary, output, time.monotonic() - started)
+        try:
+            print_summary(summary, output, time.monotonic() - started)
+        except OSError as error:
+            write_error(f"the records are written, but the summary cannot be: {error}")
     elif failed:
         write_error(f"{failed:,} of {summary['records']:,} records failed: see {output / REJECTED_FILE}")
     if failed:
         raise typer.Exit(1)
-
-
-def refuse_clashes(inputs: Sequence[Path], output: Path) -> None:
-    """A file given twice would count twice in training, and one that is also the output would be lost."""
-    outputs = {os.path.realpath(output / name) for name in (RECORDS_FILE, REJECTED_FILE)}
-    seen: set[str] = set()
-    for path in inputs:
-        real = os.path.realpath(path)
-        if real in outputs:
-            fail(f"{path}: this input is also an output: choose another folder")
-        if real in seen:
-            fail(f"{path}: this input is given twice")
-        seen.add(real)
 
 
 def fail(message: str) -> NoReturn:

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::chat::json::{Object, Value};
 use crate::chat::tool_declaration::{Inexpressible, Outcome};
 
@@ -12,6 +14,8 @@ pub(super) const ROOT_INTERFACE: &str = "parameters";
 #[derive(Default)]
 pub(super) struct Definitions<'s> {
     pub schemas: Vec<(&'s str, &'s Value<'s>)>,
+    /// The place of each name in `schemas`.
+    places: FxHashMap<&'s str, usize>,
     pub refers_to_root: bool,
 }
 
@@ -21,9 +25,11 @@ impl<'s> Definitions<'s> {
             return Ok(());
         }
         for (name, schema) in definitions.as_object().ok_or(Inexpressible)?.iter() {
-            match self.schemas.iter_mut().find(|(known, _)| *known == name) {
-                Some(entry) => entry.1 = schema,
-                None => self.schemas.push((name, schema)),
+            if let Some(&place) = self.places.get(name) {
+                self.schemas[place].1 = schema;
+            } else {
+                self.places.insert(name, self.schemas.len());
+                self.schemas.push((name, schema));
             }
         }
         Ok(())
@@ -38,8 +44,8 @@ impl<'s> Definitions<'s> {
         }
         let path = reference.strip_prefix("#/$defs/").ok_or(Inexpressible)?;
         let name = path.rsplit('/').next().unwrap_or(path);
-        let known = self.schemas.iter().find(|(known, _)| *known == name);
-        match known.and_then(|(_, schema)| schema.as_object()) {
+        let known = self.places.get(name).map(|&place| self.schemas[place].1);
+        match known.and_then(Value::as_object) {
             Some(_) => Ok(name),
             None => Err(Inexpressible),
         }
@@ -197,12 +203,12 @@ impl<'s> ObjectType<'s> {
             {
                 return Err(Inexpressible);
             }
+            let required: FxHashSet<&str> =
+                required.iter().filter_map(|name| name.as_str()).collect();
             for (name, value) in found.iter() {
                 properties.push(Property {
                     name,
-                    required: required
-                        .iter()
-                        .any(|required| required.as_str() == Some(name)),
+                    required: required.contains(name),
                     default: value.as_object().and_then(|schema| schema.get("default")),
                     value: Type::parse(value, definitions)?,
                 });

@@ -17,13 +17,13 @@ pub(super) fn write(writer: &mut Writer<'_>, arguments: Arguments<'_>) -> Result
         }
         Arguments::Object(other) => Err(not_an_object(other)),
         Arguments::Text(text) if is_blank(text) => Ok(()),
-        Arguments::Text(text) => match Value::from_json(text.as_bytes()) {
-            Ok(Value::Object(object)) => {
+        Arguments::Text(text) => match Value::from_possible_json(text)? {
+            Some(Value::Object(object)) => {
                 write_object(writer, &object);
                 Ok(())
             }
-            Ok(other) => Err(not_an_object(&other)),
-            Err(_) => {
+            Some(other) => Err(not_an_object(&other)),
+            None => {
                 write_raw(writer, text);
                 Ok(())
             }
