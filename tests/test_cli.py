@@ -217,7 +217,7 @@ def test_an_empty_input_is_said_to_be_empty(content: bytes, tmp_path: Path) -> N
         (("prepare", "CHATS", "-o", "", *K25), "expected a folder, found an empty name"),
         (
             ("prepare", "CHATS", "-o", "OUT", *K25, "--max-length", str(2**70)),
-            "max_length: expected an integer from 1 ",
+            "max_length: expected an integer from ",
         ),
         (("pepare",), "pepare"),
     ],
@@ -265,7 +265,7 @@ def test_a_summary_that_cannot_be_printed_loses_no_record(chats: Path, tmp_path:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", timeout=60, check=False)
     assert done.returncode == 0
     assert re.fullmatch(r"error: the records are written, but the summary cannot be: .*\n", done.stderr)
-    assert (tmp_path / "out" / "tokenized_data.jsonl").read_text().count("\n") == 2
+    assert (tmp_path / "out" / "tokenized_data.jsonl").read_text().count("\n") == chats.read_text().count("\n")
 
 
 def test_records_that_do_not_add_up_are_an_internal_error(

@@ -336,9 +336,7 @@ def test_arguments_that_python_reads_and_fasttok_cannot_hold_are_no_raw_text(enc
 
 @pytest.mark.parametrize("conversations", ["[]", b"[]", {"messages": [USER]}])
 def test_one_conversation_is_no_batch(encoder: Encoder, conversations: Any) -> None:
-    with pytest.raises(
-        FasttokError, match=r"^conversations: expected a list of conversations, found `\w+`: encode_con"
-    ):
+    with pytest.raises(FasttokError, match=r"^conversations: expected a list of conversations, found `\w+`: enc"):
         encoder.encode_batch(conversations)
 
 
