@@ -15,6 +15,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// A conversation that the template cannot render faithfully.
     Conversation,
+    /// A conversation that is odd, where none may be: see [`crate::chat::validation`].
+    Validation,
     /// Text that is not JSON, or not UTF-8.
     Json,
     /// A model or template name that is not known.
@@ -35,6 +37,7 @@ impl ErrorKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Conversation => "conversation",
+            Self::Validation => "validation",
             Self::Json => "json",
             Self::UnknownModel => "unknown_model",
             Self::Vocab => "vocab",
@@ -72,6 +75,20 @@ impl Place {
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
+    }
+
+    /// The same place, in `file`.
+    #[must_use]
+    pub fn in_file(self, file: impl Into<String>) -> Self {
+        let file = Some(file.into());
+        Self { file, ..self }
+    }
+
+    /// The same place, on `line` (from 1) of its file.
+    #[must_use]
+    pub fn on_line(self, line: u64) -> Self {
+        let line = Some(line);
+        Self { line, ..self }
     }
 
     /// The path inside the record, such as `messages[3].content`; empty when the record itself is meant.
@@ -144,6 +161,14 @@ impl Error {
     pub fn on_line(mut self, line: u64) -> Self {
         self.0.place.line = Some(line);
         self
+    }
+
+    /// The fault in the same place, in other words.
+    #[must_use]
+    pub fn with_message(&self, message: impl Into<Cow<'static, str>>) -> Self {
+        let mut error = self.clone();
+        error.0.message = message.into();
+        error
     }
 
     /// What kind of fault it is.

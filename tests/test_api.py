@@ -493,7 +493,7 @@ def test_the_examples_in_the_reference_are_true(
         node for node in ast.walk(ast.parse(reference.read_text())) if isinstance(node, ast.ClassDef | ast.FunctionDef)
     ]
     examples = {node.name: doc for node in nodes if ">>>" in (doc := ast.get_docstring(node) or "")}
-    assert set(examples) == {"FasttokError", "Encoder", "encode_batch", "Tokenizer", "mask", "prepare"}
+    assert set(examples) == {"FasttokError", "Encoder", "encode_batch", "Tokenizer", "mask", "findings", "prepare"}
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for name, doc in examples.items():
         names = {"fasttok": fasttok, "encoder": encoder}

@@ -18,6 +18,7 @@ from fasttok.types import (
     ControlStrings,
     ConversationInput,
     ErrorKind,
+    FindingCode,
     OnEmpty,
     PrepareSummary,
     ReasoningMode,
@@ -27,17 +28,21 @@ from fasttok.types import (
     ThinkingEffort,
     ToolCallIds,
     ToolChoice,
+    ToolNulls,
     ToolsInput,
     Truncate,
+    Validate,
 )
 
 __all__ = [
+    "FINDINGS_FILE",
     "RECORDS_FILE",
     "REJECTED_FILE",
     "EncodedBatch",
     "EncodedConversation",
     "Encoder",
     "FasttokError",
+    "Finding",
     "Span",
     "Spans",
     "Tokenizer",
@@ -53,6 +58,9 @@ RECORDS_FILE: Final = "tokenized_data.jsonl"
 
 REJECTED_FILE: Final = "rejected.jsonl"
 """The lines that failed and why, in the same folder; not there if none failed."""
+
+FINDINGS_FILE: Final = "findings.jsonl"
+"""What is odd in the records, in the same folder; not there if nothing is."""
 
 _Array: TypeAlias = NDArray[np.int32] | NDArray[np.uint8]
 _T = TypeVar("_T")
@@ -146,6 +154,7 @@ class Encoder:
         thinking_effort: ThinkingEffort | None = "max",
         tool_choice: ToolChoice | None = None,
         response_format: ResponseFormatInput | None = None,
+        tool_nulls: ToolNulls = "absent",
         mask: str = "all_assistant_messages",
         on_empty: OnEmpty = "keep",
         control_strings: ControlStrings = "as_reference",
@@ -153,6 +162,7 @@ class Encoder:
         tool_call_ids: ToolCallIds = "verbatim",
         max_length: int | None = None,
         truncate: Truncate = "turn",
+        validate: Validate = "warn",
     ) -> EncodedConversation:
         """Encode one conversation. The options are those of the model's own `apply_chat_template`.
 
@@ -167,6 +177,10 @@ class Encoder:
 
         A template ignores the options that its model does not have, as the model's own does.
 
+        - `tool_nulls`: what becomes of nulls in tool declarations. `absent` leaves out those that say nothing, as
+          Arrow tables are full of; a default or a constant of null stays. `as_reference` prints all, as the models'
+          own code does.
+
         - `mask`: which tokens train, in the language of `docs/masks.md`, such as `last_assistant_turn-think`.
         - `on_empty`: `raise` makes it an error if no token trains.
         - `control_strings`: what becomes of special tokens that a text spells out, such as `<|im_end|>`. Most models'
@@ -180,9 +194,11 @@ class Encoder:
         - `max_length`, in tokens, and `truncate`: `turn` leaves whole messages out from the end, `left_turn` the oldest
           ones after the first user message, `token` cuts anywhere, `raise` makes it an error. `drop` leaves the row
           out of a batch, and is an error here. The ids that stay are those of the full rendering.
+        - `validate`: what becomes of what is odd and renders all the same, such as a result that answers no call.
+          `warn` puts it into `findings`, `strict` makes the first of it an error, `off` does not look.
 
         Raises FasttokError: `conversation` with the path of whatever is missing or of the wrong type, `json` for text
-        that is not JSON.
+        that is not JSON, `validation` for what `strict` refuses.
         """
 
     def encode_batch(
@@ -195,6 +211,7 @@ class Encoder:
         thinking_effort: ThinkingEffort | None = "max",
         tool_choice: ToolChoice | None = None,
         response_format: ResponseFormatInput | None = None,
+        tool_nulls: ToolNulls = "absent",
         mask: str = "all_assistant_messages",
         on_empty: OnEmpty = "keep",
         control_strings: ControlStrings = "as_reference",
@@ -202,6 +219,7 @@ class Encoder:
         tool_call_ids: ToolCallIds = "verbatim",
         max_length: int | None = None,
         truncate: Truncate = "turn",
+        validate: Validate = "warn",
         num_threads: int | None = None,
     ) -> EncodedBatch:
         """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
@@ -232,6 +250,7 @@ class Encoder:
         thinking_effort: ThinkingEffort | None = "max",
         tool_choice: ToolChoice | None = None,
         response_format: ResponseFormatInput | None = None,
+        tool_nulls: ToolNulls = "absent",
     ) -> str:
         """The text of a conversation, special tokens written out: `apply_chat_template(…, tokenize=False)`.
 
@@ -370,6 +389,18 @@ class EncodedConversation(Mapping[str, _Array]):
     def cut_tokens(self) -> int:
         """How many tokens were left out because there were more than `max_length`."""
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is odd in the conversation, in all its messages; empty with `validate="off"`.
+
+        >>> one = encoder.encode_conversation([
+        ...     {"role": "user", "content": "hi"},
+        ...     {"role": "assistant", "content": "<think>Be brief.</think>yo"},
+        ... ])
+        >>> [(finding.code, finding.path) for finding in one.findings]
+        [('inline_think', 'messages[1].content')]
+        """
+
     @overload
     def __getitem__(self, key: Literal["input_ids"], /) -> NDArray[np.int32]: ...
     @overload
@@ -411,6 +442,10 @@ class EncodedBatch(_Indexed[EncodedConversation]):
         """For each row the index of its conversation: shape (len(batch),). 0, 1, 2, … unless reasoning is expanded."""
 
     @property
+    def finding_counts(self) -> dict[str, int]:
+        """In how many conversations each `FindingCode` is found; `batch[i].findings` has the places. A new dict."""
+
+    @property
     def offsets(self) -> NDArray[np.int64]:
         """Shape (len(batch) + 1,): conversation i is `input_ids[offsets[i]:offsets[i + 1]]`."""
 
@@ -419,6 +454,29 @@ class EncodedBatch(_Indexed[EncodedConversation]):
 
     def __getitem__(self, index: SupportsIndex, /) -> EncodedConversation:
         """Conversation `index`, counted from the end if negative. Raises IndexError outside the batch."""
+
+@final
+class Finding:
+    """Something odd in a conversation, which renders all the same. `str(finding)` has it all in one line.
+
+    `docs/findings.md` lists the codes.
+    """
+
+    @property
+    def code(self) -> FindingCode:
+        """What kind of oddity it is; stable, for programs to rely on."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, such as `messages[3].tool_call_id`."""
+
+    @property
+    def message(self) -> str:
+        """What was found, and what becomes of it."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Spans(_Indexed[Span]):
@@ -474,6 +532,7 @@ def encode_conversation(
     thinking_effort: ThinkingEffort | None = "max",
     tool_choice: ToolChoice | None = None,
     response_format: ResponseFormatInput | None = None,
+    tool_nulls: ToolNulls = "absent",
     mask: str = "all_assistant_messages",
     on_empty: OnEmpty = "keep",
     control_strings: ControlStrings = "as_reference",
@@ -481,6 +540,7 @@ def encode_conversation(
     tool_call_ids: ToolCallIds = "verbatim",
     max_length: int | None = None,
     truncate: Truncate = "turn",
+    validate: Validate = "warn",
 ) -> EncodedConversation:
     """`Encoder(model).encode_conversation(messages, …)`, with the encoder of each model kept for the next call."""
 
@@ -495,6 +555,7 @@ def prepare(
     thinking_effort: ThinkingEffort | None = "max",
     tool_choice: ToolChoice | None = None,
     response_format: ResponseFormatInput | None = None,
+    tool_nulls: ToolNulls = "absent",
     mask: str = "all_assistant_messages",
     on_empty: OnEmpty = "keep",
     control_strings: ControlStrings = "as_reference",
@@ -502,14 +563,16 @@ def prepare(
     tool_call_ids: ToolCallIds = "verbatim",
     max_length: int | None = None,
     truncate: Truncate = "turn",
+    validate: Validate = "warn",
     num_threads: int | None = None,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> PrepareSummary:
     """Encode every conversation of JSONL files, plain, gzip or zstd, into a folder, in constant memory.
 
-    `output` gets `tokenized_data.jsonl` (one record a line: `id` if there is one, `input_ids`, `loss_mask`) in the
-    order of the inputs, and `rejected.jsonl` if lines failed; both appear only when all is done. A line that cannot
-    be encoded is counted and reported, not raised.
+    `output` gets `tokenized_data.jsonl` (one record a line: `id` if there is one, `input_ids`, `loss_mask`, and
+    `loss_weight` if a message weighs something other than 0 and 1) in the order of the inputs, `rejected.jsonl` if
+    lines failed, and `findings.jsonl` if something is odd in a record. They appear only when all is done. A line
+    that cannot be encoded is counted and reported, not raised.
 
     `progress(records, tokens, bytes, total_bytes)` is called at the start and after each chunk of lines; bytes are
     those of the inputs as they lie on disk. What it raises ends the job, as Ctrl-C does, and no output is left.
@@ -518,5 +581,6 @@ def prepare(
     >>> summary["written"], summary["failed"]
     (2, {})
 
-    Raises FasttokError (`io`) if an input is missing or the output cannot be written.
+    Raises FasttokError: `io` if an input is missing or the output cannot be written, `option` for an input that is
+    given twice or is also an output, and for no input at all.
     """

@@ -15,6 +15,7 @@ __all__ = [
     "Conversation",
     "ConversationInput",
     "ErrorKind",
+    "FindingCode",
     "Function",
     "FunctionDeclaration",
     "Message",
@@ -29,8 +30,10 @@ __all__ = [
     "ToolCall",
     "ToolCallIds",
     "ToolChoice",
+    "ToolNulls",
     "ToolsInput",
     "Truncate",
+    "Validate",
 ]
 
 
@@ -143,6 +146,9 @@ ToolCallIds: TypeAlias = Literal["verbatim", "canonical"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether Kimi-K3 is told that it must call tools, or must not; `auto` says nothing."""
 
+ToolNulls: TypeAlias = Literal["absent", "as_reference"]
+"""What becomes of nulls in tool declarations that say nothing: they count as absent, or are printed."""
+
 ControlStrings: TypeAlias = Literal["as_reference", "text", "error"]
 """What becomes of special tokens that the text of a message spells out."""
 
@@ -161,6 +167,27 @@ ResponseFormatInput: TypeAlias = Mapping[str, Any] | str | bytes
 Truncate: TypeAlias = Literal["turn", "left_turn", "token", "drop", "raise"]
 """What becomes of a row with more tokens than it may have."""
 
+Validate: TypeAlias = Literal["warn", "strict", "off"]
+"""What becomes of what is odd in a conversation: it is noted, is an error, or nobody looks."""
+
+FindingCode: TypeAlias = Literal[
+    "orphan_tool_result",
+    "duplicate_tool_result",
+    "missing_tool_result",
+    "tool_result_without_id",
+    "duplicate_tool_call_id",
+    "tool_calls_outside_assistant",
+    "unknown_role",
+    "empty_turn",
+    "double_encoded_arguments",
+    "malformed_arguments",
+    "unknown_reasoning_key",
+    "inline_think",
+    "ignored_flag",
+    "null_padding",
+]
+"""The kinds of oddity that validation finds: `docs/findings.md` explains each."""
+
 SpanRole: TypeAlias = Literal["system", "user", "assistant", "tool", "other"]
 """Who speaks; `other` is any further role, such as `developer`."""
 
@@ -178,7 +205,7 @@ SpanPart: TypeAlias = Literal[
 ]
 """Which part of a message a span is."""
 
-ErrorKind: TypeAlias = Literal["conversation", "json", "unknown_model", "vocab", "option", "io"]
+ErrorKind: TypeAlias = Literal["conversation", "validation", "json", "unknown_model", "vocab", "option", "io"]
 """The kinds of fault that a caller may want to tell apart."""
 
 
@@ -211,3 +238,5 @@ class PrepareSummary(TypedDict):
     """Records in which the template does not show reasoning that the messages hold."""
     control_string_records: int
     """Records in which text of a message was read as special tokens, as the reference reads it."""
+    findings: dict[str, int]
+    """In how many records written each `FindingCode` is found; `findings.jsonl` has every finding with its place."""

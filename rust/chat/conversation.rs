@@ -31,6 +31,8 @@ pub struct Message<'v> {
     pub tool_calls: Vec<ToolCall<'v>>,
     /// The call that a tool message answers.
     pub tool_call_id: Option<&'v str>,
+    /// What nothing reads.
+    pub ignored: Vec<Ignored<'v>>,
     /// How much an assistant message weighs in training, if it says; under any of [`WEIGHT_KEYS`].
     pub weight: Option<f32>,
     /// K3 only: the id of a tool message under its other name.
@@ -39,6 +41,24 @@ pub struct Message<'v> {
     pub tool: Option<&'v str>,
     /// K3 only: tools that a system message adds. Empty if there are none.
     pub tools: &'v [Value<'v>],
+}
+
+/// Something in a message that looks as if it had a meaning, and has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignored<'v> {
+    /// `tool_calls` on a message that is not the assistant's.
+    ToolCalls,
+    /// One of [`WEIGHT_KEYS`] on a message that never trains.
+    Flag(&'v str),
+    /// One of [`UNREAD_REASONING_KEYS`].
+    Reasoning(&'v str),
+    /// A null under the key of an image, in a part of the content.
+    NullMedia {
+        /// The index of the part.
+        part: usize,
+        /// The key.
+        key: &'v str,
+    },
 }
 
 /// The reasoning of a message under each of its spellings.
@@ -53,12 +73,17 @@ pub struct Reasoning<'v> {
 }
 
 impl Reasoning<'_> {
+    /// Whether there is none, under whatever key.
+    #[must_use]
+    pub fn is_absent(self) -> bool {
+        let keys = [self.reasoning_content, self.reasoning, self.thinking];
+        keys.into_iter().flatten().all(str::is_empty)
+    }
+
     /// Whether there is some, under whatever key, and the template shows none.
     #[must_use]
     pub fn is_lost(self, shown: &str) -> bool {
-        let keys = [self.reasoning_content, self.reasoning, self.thinking];
-        let mut given = keys.into_iter().flatten();
-        shown.is_empty() && given.any(|reasoning| !reasoning.is_empty())
+        shown.is_empty() && !self.is_absent()
     }
 }
 
@@ -216,6 +241,7 @@ impl<'v> Message<'v> {
             reasoning,
             tool_calls,
             tool_call_id: string(message, "tool_call_id")?,
+            ignored: ignored(message, role == "assistant"),
             weight: if role == "assistant" {
                 weight(message)?
             } else {
@@ -237,6 +263,12 @@ impl<'v> Message<'v> {
                 &[]
             },
         })
+    }
+
+    /// The call that a tool message says it answers.
+    #[must_use]
+    pub fn result_id(&self) -> Option<&'v str> {
+        self.tool_call_id.or(self.id)
     }
 
     /// Whether the message is the model's own.
@@ -314,6 +346,76 @@ pub const WEIGHT_KEYS: [&str; 6] = [
     "loss_mask",
     "step_loss_mask",
 ];
+
+/// The keys under which other tools keep reasoning, and which no Kimi template reads.
+pub const UNREAD_REASONING_KEYS: [&str; 10] = [
+    "reasoning_text",
+    "reasoning_details",
+    "reasoning_summary",
+    "thinking_content",
+    "thinking_blocks",
+    "thought",
+    "thoughts",
+    "think",
+    "cot",
+    "chain_of_thought",
+];
+
+/// The keys of a conversation that are read.
+pub const CONVERSATION_KEYS: [&str; 2] = ["messages", "tools"];
+
+/// Whether a key of a message is looked at; others may hold anything.
+#[must_use]
+pub fn is_message_key(key: &str) -> bool {
+    const KEYS: [&str; 11] = [
+        "role",
+        "name",
+        "content",
+        "reasoning_content",
+        "reasoning",
+        "thinking",
+        "tool_calls",
+        "tool_call_id",
+        "id",
+        "tool",
+        "tools",
+    ];
+    KEYS.contains(&key) || WEIGHT_KEYS.contains(&key) || UNREAD_REASONING_KEYS.contains(&key)
+}
+
+fn ignored<'v>(message: &'v Object<'v>, is_assistant: bool) -> Vec<Ignored<'v>> {
+    let mut ignored = Vec::new();
+    for (key, _) in message.iter().filter(|(_, value)| value.is_truthy()) {
+        match key {
+            "tool_calls" if !is_assistant => ignored.push(Ignored::ToolCalls),
+            key if UNREAD_REASONING_KEYS.contains(&key) => ignored.push(Ignored::Reasoning(key)),
+            _ => {}
+        }
+    }
+    if !is_assistant {
+        // False and 0 are flags too.
+        let flags = message.iter().filter(|(_, value)| **value != Value::Null);
+        let flags = flags.filter(|(key, _)| WEIGHT_KEYS.contains(key));
+        ignored.extend(flags.map(|(key, _)| Ignored::Flag(key)));
+    }
+    for (part, value) in message
+        .get("content")
+        .and_then(Value::as_array)
+        .unwrap_or_default()
+        .iter()
+        .enumerate()
+    {
+        let keys = value.as_object().into_iter().flat_map(Object::iter);
+        let mut nulls = keys
+            .filter(|(key, value)| matches!(*key, "image" | "image_url") && **value == Value::Null);
+        ignored.extend(
+            nulls
+                .next()
+                .map(|(key, _)| Ignored::NullMedia { part, key }),
+        );
+    }
+    ignored
+}
 
 fn weight(message: &Object<'_>) -> Result<Option<f32>> {
     let mut found: Option<(&str, f32)> = None;

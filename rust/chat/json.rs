@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use jiter::{JsonError, JsonErrorType, JsonValue};
+use jiter::{Jiter, JsonError, JsonErrorType, JsonValue, Peek};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -233,9 +233,9 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same value with the keys of every object sorted by code point; lists keep their order.
+    /// The same value, its strings borrowed from this one.
     #[must_use]
-    pub fn sorted_by_key<'s>(&'s self) -> Value<'s> {
+    pub fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
@@ -243,6 +243,20 @@ impl<'a> Value<'a> {
             Self::BigInt(digits) => Value::BigInt(digits.clone()),
             Self::Float(value) => Value::Float(*value),
             Self::String(text) => Value::String(Cow::Borrowed(text)),
+            Self::Array(items) => Value::Array(items.iter().map(Value::borrowed).collect()),
+            Self::Object(Object(entries)) => {
+                let entries = entries
+                    .iter()
+                    .map(|(key, value)| (Cow::Borrowed(&**key), value.borrowed()));
+                Value::Object(Object(entries.collect()))
+            }
+        }
+    }
+
+    /// The same value with the keys of every object sorted by code point; lists keep their order.
+    #[must_use]
+    pub fn sorted_by_key<'s>(&'s self) -> Value<'s> {
+        match self {
             Self::Array(items) => Value::Array(items.iter().map(Value::sorted_by_key).collect()),
             Self::Object(Object(entries)) => {
                 let sort = |(key, value): &'s (Cow<'a, str>, Value<'a>)| {
@@ -252,6 +266,7 @@ impl<'a> Value<'a> {
                 sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
                 Value::Object(Object(sorted))
             }
+            scalar => scalar.borrowed(),
         }
     }
 
@@ -344,6 +359,14 @@ pub fn write_float(value: f64, out: &mut String) {
         let sign = if exponent < 0 { '-' } else { '+' };
         let _ = write!(out, "{mantissa}e{sign}{:02}", exponent.abs());
     }
+}
+
+/// Whether `text` is the JSON of an object, as Python's `json.loads` reads it.
+#[must_use]
+pub fn is_object(text: &str) -> bool {
+    let mut reader = Jiter::new(text.as_bytes()).with_allow_inf_nan();
+    let is_object = reader.peek().is_ok_and(|peek| peek == Peek::Object);
+    is_object && reader.next_skip().is_ok() && reader.finish().is_ok()
 }
 
 fn write_display(value: impl std::fmt::Display, out: &mut String) {

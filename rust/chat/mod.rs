@@ -8,3 +8,4 @@ pub mod segment;
 pub mod templates;
 pub mod tool_call_ids;
 pub mod tool_declaration;
+pub mod validation;

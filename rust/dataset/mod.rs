@@ -23,17 +23,21 @@ use rustc_hash::FxHashSet;
 use writer::PendingFile;
 
 use crate::chat::conversation::Conversation;
-use crate::chat::json::{Spacing, Value};
+use crate::chat::json::{Object, Spacing, Value};
+use crate::chat::validation::Finding;
 use crate::encoder::batch;
 use crate::encoder::encoded::EncodedConversation;
 use crate::encoder::{EncodeOptions, Encoder, OnEmpty, Scratch};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 
 /// The records, in the output folder.
 pub const RECORDS_FILE: &str = "tokenized_data.jsonl";
 
 /// The lines that failed and why, in the output folder; not there if none failed.
 pub const REJECTED_FILE: &str = "rejected.jsonl";
+
+/// What is odd in records that were written, in the output folder; not there if nothing is.
+pub const FINDINGS_FILE: &str = "findings.jsonl";
 
 /// How much text a chunk holds before it is handed on: enough to keep the threads busy, little enough to hold three: one read, one waiting, one encoded.
 const CHUNK_BYTES: usize = 8 << 20;
@@ -99,6 +103,8 @@ pub struct Summary {
     pub dropped_reasoning_records: u64,
     /// Records in which text of a message became special tokens, as in the reference.
     pub control_string_records: u64,
+    /// Records written in which something is odd, by the code of the finding; [`FINDINGS_FILE`] has all of them.
+    pub findings: BTreeMap<&'static str, u64>,
 }
 
 /// What became of one line.
@@ -178,6 +184,7 @@ struct Sink<'o> {
     options: &'o PrepareOptions<'o>,
     records: PendingFile,
     rejected: Option<PendingFile>,
+    findings: Option<PendingFile>,
     summary: Summary,
 }
 
@@ -187,6 +194,7 @@ impl<'o> Sink<'o> {
             options,
             records: PendingFile::create(options.output.join(RECORDS_FILE))?,
             rejected: None,
+            findings: None,
             summary: Summary::default(),
         })
     }
@@ -197,32 +205,60 @@ impl<'o> Sink<'o> {
             Outcome::Written { lines, rows } => {
                 self.records.write(&lines)?;
                 self.summary.count_written(&rows);
+                // Every row has those of the whole conversation.
+                let findings = rows.first().map_or(&[][..], |row| &row.findings);
+                self.take_findings(line, findings)?;
             }
             Outcome::Skipped(reason) => *self.summary.skipped.entry(reason).or_default() += 1,
             Outcome::Failed(error) => {
                 let error = error
                     .in_file(self.options.inputs[line.file].display().to_string())
                     .on_line(line.number);
-                let file = match &mut self.rejected {
-                    Some(file) => file,
-                    None => self.rejected.insert(PendingFile::create(
-                        self.options.output.join(REJECTED_FILE),
-                    )?),
-                };
-                file.write(rejected_line(&error).as_bytes())?;
+                let kind = ("kind", error.kind().as_str());
+                let text = report_line(error.place(), kind, error.message());
+                let path = self.options.output.join(REJECTED_FILE);
+                opened(&mut self.rejected, path)?.write(text.as_bytes())?;
                 self.summary.count_failed(error);
             }
         }
         Ok(())
     }
 
-    /// Gives the files their names when both are on disk, the records last: where they are, the report on what they lack
-    /// is too.
+    fn take_findings(&mut self, line: &Line, findings: &[Finding]) -> Result<()> {
+        let mut codes: Vec<&str> = Vec::new();
+        for finding in findings {
+            let code = finding.code().as_str();
+            let place = finding.place().clone();
+            let place = place
+                .in_file(self.options.inputs[line.file].display().to_string())
+                .on_line(line.number);
+            let text = report_line(&place, ("code", code), finding.message());
+            let path = self.options.output.join(FINDINGS_FILE);
+            opened(&mut self.findings, path)?.write(text.as_bytes())?;
+            if !codes.contains(&code) {
+                codes.push(code);
+                *self.summary.findings.entry(code).or_default() += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the files their names when all are on disk, the records last: where they are, the reports on them are too.
     fn finish(self) -> Result<Summary> {
         let records = self.records.synced()?;
-        match self.rejected {
-            Some(file) => file.synced()?.persist()?,
-            None => remove_stale(&self.options.output.join(REJECTED_FILE))?,
+        let reports = [
+            (self.rejected, REJECTED_FILE),
+            (self.findings, FINDINGS_FILE),
+        ];
+        let synced = |(file, name): (Option<PendingFile>, _)| {
+            Ok((file.map(PendingFile::synced).transpose()?, name))
+        };
+        let reports = reports.map(synced);
+        for report in reports {
+            match report? {
+                (Some(file), _) => file.persist()?,
+                (None, name) => remove_stale(&self.options.output.join(name))?,
+            }
         }
         records.persist()?;
         Ok(self.summary)
@@ -272,6 +308,14 @@ fn total_bytes(inputs: &[PathBuf]) -> Result<u64> {
     inputs.iter().map(size).sum()
 }
 
+/// A report, made when there is something to write in it.
+fn opened(file: &mut Option<PendingFile>, path: PathBuf) -> Result<&mut PendingFile> {
+    match file {
+        Some(file) => Ok(file),
+        None => Ok(file.insert(PendingFile::create(path)?)),
+    }
+}
+
 /// No input at all is a slip, such as a pattern that matched nothing; a file given twice would count twice in training, and
 /// one that is also an output would be lost.
 fn refuse_clashes(options: &PrepareOptions<'_>) -> Result<()> {
@@ -279,7 +323,8 @@ fn refuse_clashes(options: &PrepareOptions<'_>) -> Result<()> {
         let message = "expected at least one file, found none";
         return Err(Error::new(ErrorKind::Option, message).at("inputs"));
     }
-    let outputs = [RECORDS_FILE, REJECTED_FILE].map(|name| options.output.join(name));
+    let outputs =
+        [RECORDS_FILE, REJECTED_FILE, FINDINGS_FILE].map(|name| options.output.join(name));
     let outputs: Vec<_> = outputs
         .iter()
         .filter_map(|path| path.canonicalize().ok())
@@ -373,7 +418,7 @@ fn encode_record(
     let tokens: usize = rows.iter().map(|row| row.input_ids.len()).sum();
     let mut lines = Vec::with_capacity(tokens * 9);
     for row in &rows {
-        writer::write_record(id.as_deref(), &row.input_ids, &row.loss_mask, &mut lines);
+        writer::write_record(id.as_deref(), row, options.mask, &mut lines);
     }
     Ok((lines, rows))
 }
@@ -389,29 +434,23 @@ fn printed_id(id: &Value<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// A failure as one line of JSON.
-fn rejected_line(error: &Error) -> String {
-    let place = error.place();
+/// A place, what was found there, and of which kind, as one line of JSON.
+fn report_line(place: &Place, (key, kind): (&'static str, &str), message: &str) -> String {
     let string = |text: &str| Value::String(Cow::Owned(text.to_owned()));
+    let line = place.line().map(u64::cast_signed);
     let entries = [
         ("file", place.file().map_or(Value::Null, string)),
-        (
-            "line",
-            place
-                .line()
-                .map_or(Value::Null, |line| Value::Int(line.cast_signed())),
-        ),
+        ("line", line.map_or(Value::Null, Value::Int)),
         ("path", string(&place.path())),
-        ("kind", string(error.kind().as_str())),
-        ("message", string(error.message())),
+        (key, string(kind)),
+        ("message", string(message)),
     ];
     let entries = entries
         .into_iter()
         .map(|(key, value)| (Cow::Borrowed(key), value))
         .collect();
     let mut line = String::new();
-    Value::Object(crate::chat::json::Object::from_entries(entries))
-        .write_json(Spacing::Spaced, &mut line);
+    Value::Object(Object::from_entries(entries)).write_json(Spacing::Spaced, &mut line);
     line.push('\n');
     line
 }

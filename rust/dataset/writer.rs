@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::chat::mask::MaskPolicy;
+use crate::encoder::encoded::EncodedConversation;
 use crate::error::{Error, ErrorKind, Result};
-use crate::tokenizer::TokenId;
 
 /// A file that does not exist under its name until it is synced and persisted. Dropped before that, it leaves nothing behind.
 pub(super) struct PendingFile {
@@ -83,11 +84,12 @@ fn at(path: &Path, what: &str, error: &std::io::Error) -> Error {
         .in_file(path.display().to_string())
 }
 
-/// Appends one record as a line of JSON. `id` is JSON already.
+/// Appends one record as a line of JSON. `id` is JSON already. `loss_weight` is there if a message weighs something other
+/// than 0 and 1.
 pub(super) fn write_record(
     id: Option<&str>,
-    input_ids: &[TokenId],
-    loss_mask: &[u8],
+    row: &EncodedConversation,
+    mask: MaskPolicy,
     line: &mut Vec<u8>,
 ) {
     line.push(b'{');
@@ -96,34 +98,74 @@ pub(super) fn write_record(
         line.extend_from_slice(id.as_bytes());
         line.push(b',');
     }
-    line.extend_from_slice(b"\"input_ids\":[");
-    for (index, &token) in input_ids.iter().enumerate() {
-        if index > 0 {
-            line.push(b',');
-        }
-        line.extend_from_slice(itoa::Buffer::new().format(token).as_bytes());
-    }
-    line.extend_from_slice(b"],\"loss_mask\":[");
-    for (index, &trains) in loss_mask.iter().enumerate() {
-        if index > 0 {
-            line.push(b',');
-        }
+    write_list("input_ids", &row.input_ids, line, |token, line| {
+        line.extend_from_slice(itoa::Buffer::new().format(*token).as_bytes());
+    });
+    line.push(b',');
+    write_list("loss_mask", &row.loss_mask, line, |trains, line| {
         line.push(b'0' + trains);
+    });
+    if row.is_weighted() {
+        line.push(b',');
+        write_list("loss_weight", &row.weights(mask), line, |weight, line| {
+            // The shortest digits that read back as the same float32. Writing to a `Vec` cannot fail.
+            let _ = write!(line, "{weight}");
+        });
     }
-    line.extend_from_slice(b"]}\n");
+    line.extend_from_slice(b"}\n");
+}
+
+/// `"key":[…]`, with `item` for each of `items`.
+fn write_list<T>(key: &str, items: &[T], line: &mut Vec<u8>, item: impl Fn(&T, &mut Vec<u8>)) {
+    line.push(b'"');
+    line.extend_from_slice(key.as_bytes());
+    line.extend_from_slice(b"\":[");
+    for (index, value) in items.iter().enumerate() {
+        if index > 0 {
+            line.push(b',');
+        }
+        item(value, line);
+    }
+    line.push(b']');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::segment::{Facts, Part, Role};
+    use crate::encoder::encoded::Span;
 
     #[test]
     fn a_record_is_one_line_of_json() {
+        let mask = MaskPolicy::default();
+        let facts = Facts {
+            role: Role::Assistant,
+            message_index: Some(0),
+            part: Part::Text,
+            sampled: true,
+            prefilled: false,
+        };
+        let mut row = EncodedConversation {
+            input_ids: vec![163_586, 7],
+            loss_mask: vec![1, 1],
+            spans: vec![Span {
+                facts,
+                start: 0,
+                end: 2,
+            }],
+            ..EncodedConversation::default()
+        };
         let mut line = Vec::new();
-        write_record(Some("\"a\""), &[163_586, 7], &[1, 0], &mut line);
-        write_record(None, &[], &[], &mut line);
-        let expected = "{\"id\":\"a\",\"input_ids\":[163586,7],\"loss_mask\":[1,0]}\n{\"input_ids\":[],\"loss_mask\":[]}\n";
-        assert_eq!(String::from_utf8(line).unwrap(), expected);
+        write_record(Some("\"a\""), &row, mask, &mut line);
+        row.message_weights = vec![(0, 0.1)];
+        write_record(None, &row, mask, &mut line);
+        write_record(None, &EncodedConversation::default(), mask, &mut line);
+        let expected = [
+            "{\"id\":\"a\",\"input_ids\":[163586,7],\"loss_mask\":[1,1]}\n",
+            "{\"input_ids\":[163586,7],\"loss_mask\":[1,1],\"loss_weight\":[0.1,0.1]}\n",
+            "{\"input_ids\":[],\"loss_mask\":[]}\n",
+        ];
+        assert_eq!(String::from_utf8(line).unwrap(), expected.concat());
     }
 
     #[test]

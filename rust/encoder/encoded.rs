@@ -2,6 +2,7 @@
 
 use crate::chat::mask::{MaskPolicy, MessageWeight};
 use crate::chat::segment::Facts;
+use crate::chat::validation::Finding;
 use crate::tokenizer::TokenId;
 
 /// Neighbouring tokens with one set of facts. The spans of a conversation tile its ids.
@@ -41,6 +42,8 @@ pub struct EncodedConversation {
     pub message_weights: Vec<MessageWeight>,
     /// What to tell the user.
     pub notices: Notices,
+    /// What is odd in the conversation that the row comes from, in all its messages.
+    pub findings: Vec<Finding>,
 }
 
 impl EncodedConversation {
@@ -51,6 +54,7 @@ impl EncodedConversation {
         self.spans.clear();
         self.message_weights.clear();
         self.notices = Notices::default();
+        self.findings.clear();
     }
 
     /// Whether any token trains.
@@ -65,6 +69,21 @@ impl EncodedConversation {
         let mut mask = Vec::with_capacity(self.input_ids.len());
         write_mask(policy, &self.spans, &self.message_weights, &mut mask);
         mask
+    }
+
+    /// Whether a message weighs something other than 0 and 1.
+    #[must_use]
+    pub fn is_weighted(&self) -> bool {
+        let mut weights = self.message_weights.iter();
+        weights.any(|(_, weight)| ![0.0, 1.0].contains(weight))
+    }
+
+    /// The weight of each token under a policy, 0 where it does not train.
+    #[must_use]
+    pub fn weights(&self, policy: MaskPolicy) -> Vec<f32> {
+        let mut weights = Vec::with_capacity(self.input_ids.len());
+        write_weights(policy, &self.spans, &self.message_weights, &mut weights);
+        weights
     }
 
     /// A mask by any rule: 1 where `rule` holds.
@@ -137,6 +156,8 @@ pub struct EncodedBatch {
     pub weight_offsets: Vec<usize>,
     /// One entry a row.
     pub notices: Vec<Notices>,
+    /// One entry a row.
+    pub findings: Vec<Vec<Finding>>,
     /// For each row the index of the conversation that it comes from.
     pub sources: Vec<usize>,
 }
@@ -157,6 +178,7 @@ impl EncodedBatch {
             message_weights: Vec::new(),
             weight_offsets: vec![0],
             notices: Vec::with_capacity(rows().count()),
+            findings: Vec::with_capacity(rows().count()),
             sources: Vec::with_capacity(rows().count()),
         };
         let numbered = conversations.into_iter().enumerate();
@@ -172,6 +194,7 @@ impl EncodedBatch {
             batch.offsets.push(batch.input_ids.len());
             batch.span_offsets.push(batch.spans.len());
             batch.notices.push(one.notices);
+            batch.findings.push(one.findings);
         }
         batch
     }

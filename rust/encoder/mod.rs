@@ -14,7 +14,7 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
 use encoded::{EncodedBatch, EncodedConversation, Notices};
-pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds};
+pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds, Validate};
 
 use crate::chat::conversation::Conversation;
 use crate::chat::expand;
@@ -24,6 +24,7 @@ use crate::chat::templates::{
     CallsNamedBy, RenderOptions, ShownReasoning, SpelledTokens, Template,
 };
 use crate::chat::tool_call_ids;
+use crate::chat::validation::{self, Finding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenizer::{self, TokenId, Tokenizer};
 
@@ -246,6 +247,8 @@ impl Encoder {
         mut options: EncodeOptions<'_>,
         scratch: &mut Scratch,
     ) -> Result<Vec<EncodedConversation>> {
+        self.check(options)?;
+        let findings = found(conversation, options.validate)?;
         let ids = match (options.tool_call_ids, self.template.calls_named_by()) {
             (ToolCallIds::Canonical, CallsNamedBy::Id) => {
                 tool_call_ids::canonical(&conversation.messages)
@@ -257,9 +260,9 @@ impl Encoder {
         let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>| {
             let mut one = EncodedConversation::default();
             let stays = self.encode_row_into(conversation, options, scratch, &mut one)?;
+            one.findings.clone_from(&findings);
             Ok(stays.then_some(one))
         };
-        self.check(options)?;
         if options.reasoning == Reasoning::Preserve {
             options.render.preserve_thinking = true;
         }
@@ -374,6 +377,17 @@ impl Encoder {
             encoder: self,
             scratch: idle.unwrap_or_default(),
         }
+    }
+}
+
+fn found(conversation: &Conversation<'_>, validate: Validate) -> Result<Vec<Finding>> {
+    if validate == Validate::Off {
+        return Ok(Vec::new());
+    }
+    let findings = validation::findings(conversation);
+    match findings.first() {
+        Some(first) if validate == Validate::Strict => Err(first.to_error()),
+        _ => Ok(findings),
     }
 }
 

@@ -22,6 +22,33 @@ pub struct EncodeOptions<'v> {
     pub tool_call_ids: ToolCallIds,
     /// How long a row may be; None for no limit.
     pub max_length: Option<MaxLength>,
+    /// What becomes of what is odd in a conversation.
+    pub validate: Validate,
+}
+
+/// What becomes of what is odd in a conversation: see [`crate::chat::validation`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validate {
+    /// It is noted.
+    #[default]
+    Warn,
+    /// The first oddity is an error.
+    Strict,
+    /// Nobody looks.
+    Off,
+}
+
+impl Validate {
+    /// The choice of this name: `warn`, `strict` or `off`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "warn" => Some(Self::Warn),
+            "strict" => Some(Self::Strict),
+            "off" => Some(Self::Off),
+            _ => None,
+        }
+    }
 }
 
 /// What becomes of the ids of tool calls, where the template shows them.

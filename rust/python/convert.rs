@@ -10,6 +10,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use typed_arena::Arena;
 
+use crate::chat::conversation;
 use crate::chat::json::{MAX_DEPTH, Object, Spacing, Value};
 use crate::encoder::Input;
 use crate::error::{Error, ErrorKind};
@@ -66,7 +67,7 @@ pub(super) fn input<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read
     if let Some(text) = json(object, strings)? {
         return Ok(Input::Json(text));
     }
-    match value(object, strings, 0) {
+    match value(object, strings, Within::Conversation, 0) {
         Ok(value) => Ok(Input::Value(value)),
         Err(refusal) if object.cast::<PyMapping>().is_ok() => Err(refusal),
         Err(refusal) => Err(refusal.at("messages")),
@@ -96,7 +97,7 @@ pub(super) fn argument<'a>(
     let is_json = matches!(name, "tools" | "response_format");
     let read = match json(object, strings) {
         Ok(Some(text)) if is_json => Value::from_json(text).map_err(Refusal::Fault),
-        Ok(_) => value(object, strings, 0),
+        Ok(_) => value(object, strings, Within::Anything, 0),
         Err(refusal) => Err(refusal),
     };
     read.map_err(|refusal| refusal.at(name))
@@ -114,7 +115,10 @@ pub(super) fn count(wanted: &Bound<'_, PyAny>, name: &'static str) -> PyResult<N
         let found = wanted
             .str()
             .map_or_else(|_| "a longer one".to_owned(), |text| text.to_string());
-        let message = format!("expected an integer from 1 to {}, found {found}", usize::MAX);
+        let message = format!(
+            "expected an integer from 1 to {}, found {found}",
+            usize::MAX
+        );
         to_pyerr(py, &Error::new(ErrorKind::Option, message).at(name))
     })
 }
@@ -130,7 +134,49 @@ fn json<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read<Option<&'a 
     }
 }
 
-fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> Read<Value<'a>> {
+/// What an object is part of, which says which of its keys are read. Others may hold anything, such as a date.
+#[derive(Clone, Copy)]
+enum Within {
+    Conversation,
+    Messages,
+    Message,
+    Anything,
+}
+
+impl Within {
+    /// Whether the value under `key` is read.
+    fn reads(self, key: &str) -> bool {
+        match self {
+            Self::Conversation => conversation::CONVERSATION_KEYS.contains(&key),
+            Self::Message => conversation::is_message_key(key),
+            Self::Messages | Self::Anything => true,
+        }
+    }
+
+    /// What the value under `key` is part of.
+    fn below(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::Conversation, "messages") => Self::Messages,
+            _ => Self::Anything,
+        }
+    }
+
+    /// What an item of a list is.
+    fn item(self) -> Self {
+        match self {
+            // A list in the place of a conversation is one of messages.
+            Self::Messages | Self::Conversation => Self::Message,
+            Self::Message | Self::Anything => Self::Anything,
+        }
+    }
+}
+
+fn value<'a>(
+    object: &Bound<'_, PyAny>,
+    strings: &'a Strings,
+    within: Within,
+    depth: usize,
+) -> Read<Value<'a>> {
     if depth > MAX_DEPTH {
         return Err(fault(format!(
             "expected at most {MAX_DEPTH} levels of nesting, found more"
@@ -140,53 +186,53 @@ fn value<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings, depth: usize) -> R
         return Ok(Value::String(Cow::Borrowed(string(text, strings)?)));
     }
     if let Ok(entries) = object.cast::<PyDict>() {
-        let read =
-            |(key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>)| entry(&key, &item, strings, depth);
         // All pairs first: reading a value may run Python code, which may change the dict.
         let pairs: Vec<_> = entries.iter().collect();
-        return Ok(Value::Object(Object::from_entries(
-            pairs.into_iter().map(read).collect::<Read<_>>()?,
-        )));
+        return object_of(pairs.into_iter(), strings, within, depth);
     }
     if let Ok(items) = object.cast::<PyList>() {
-        return list(items.iter(), strings, depth);
+        return list(items.iter(), strings, within, depth);
     }
     if let Ok(items) = object.cast::<PyTuple>() {
-        return list(items.iter(), strings, depth);
+        return list(items.iter(), strings, within, depth);
     }
     if let Some(value) = scalar(object)? {
         return Ok(value);
     }
     // What pandas reads from Parquet holds numpy arrays and scalars.
     if let Some(method) = object.getattr_opt("tolist")? {
-        return value(&method.call0()?, strings, depth + 1);
+        return value(&method.call0()?, strings, within, depth + 1);
     }
     if let Ok(mapping) = object.cast::<PyMapping>() {
-        let read = |pair: Bound<'_, PyAny>| {
-            let (key, item) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-            entry(&key, &item, strings, depth)
-        };
-        return Ok(Value::Object(Object::from_entries(
-            mapping.items()?.iter().map(read).collect::<Read<_>>()?,
-        )));
+        let items = mapping.items()?;
+        let pairs = items.iter().map(|pair| pair.extract());
+        let pairs: Vec<_> = pairs.collect::<PyResult<_>>()?;
+        return object_of(pairs.into_iter(), strings, within, depth);
     }
     Err(unreadable(object))
 }
 
-fn entry<'a>(
-    key: &Bound<'_, PyAny>,
-    item: &Bound<'_, PyAny>,
+fn object_of<'a, 'py>(
+    pairs: impl ExactSizeIterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     strings: &'a Strings,
+    within: Within,
     depth: usize,
-) -> Read<(Cow<'a, str>, Value<'a>)> {
-    let key = match key.cast::<PyString>() {
-        Ok(key) => Cow::Borrowed(string(key, strings)?),
-        Err(_) => Cow::Owned(printed_key(key)?),
-    };
-    match value(item, strings, depth + 1) {
-        Ok(value) => Ok((key, value)),
-        Err(refusal) => Err(refusal.at(key.into_owned())),
+) -> Read<Value<'a>> {
+    let mut entries = Vec::with_capacity(pairs.len());
+    for (key, item) in pairs {
+        let key = match key.cast::<PyString>() {
+            Ok(key) => Cow::Borrowed(string(key, strings)?),
+            Err(_) => Cow::Owned(printed_key(&key)?),
+        };
+        if !within.reads(&key) {
+            continue;
+        }
+        match value(&item, strings, within.below(&key), depth + 1) {
+            Ok(value) => entries.push((key, value)),
+            Err(refusal) => return Err(refusal.at(key.into_owned())),
+        }
     }
+    Ok(Value::Object(Object::from_entries(entries)))
 }
 
 /// `json.dumps` prints the keys None, True, False and numbers as strings, and so do the templates.
@@ -233,9 +279,10 @@ fn digits(integer: &Bound<'_, PyAny>) -> Read<String> {
 fn list<'a, 'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     strings: &'a Strings,
+    within: Within,
     depth: usize,
 ) -> Read<Value<'a>> {
-    let read = |(index, item)| match value(&item, strings, depth + 1) {
+    let read = |(index, item)| match value(&item, strings, within.item(), depth + 1) {
         Err(Refusal::Fault(error)) => Err(Refusal::Fault(error.at_index(index))),
         read => read,
     };

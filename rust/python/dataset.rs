@@ -16,9 +16,9 @@ use crate::python::options::{ENCODE_OPTIONS, Options};
 #[pyo3(
     signature = (encoder, inputs, output, *, progress=None, **options),
     text_signature = "(encoder, inputs, output, *, add_generation_prompt=False, thinking=True, \
-                      preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
+                      preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, tool_nulls='absent', \
                       mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', reasoning='template', tool_call_ids='verbatim', max_length=None, \
-                          truncate='turn', num_threads=None, progress=None)"
+                          truncate='turn', validate='warn', num_threads=None, progress=None)"
 )]
 #[expect(
     clippy::needless_pass_by_value,
@@ -84,6 +84,7 @@ pub(super) fn prepare<'py>(
         summary.dropped_reasoning_records,
     )?;
     dict.set_item("control_string_records", summary.control_string_records)?;
+    dict.set_item("findings", summary.findings)?;
     Ok(dict)
 }
 

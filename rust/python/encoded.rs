@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{IntoPyArray as _, PyArray1, PyArrayMethods as _};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PySlice, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PySlice, PyTuple};
 
 use crate::chat::mask::{MaskPolicy, MessageWeight};
 use crate::chat::templates::Template;
@@ -13,6 +13,7 @@ use crate::encoder::encoded;
 use crate::encoder::encoded::Notices;
 use crate::error::Error;
 use crate::python::error::to_pyerr;
+use crate::python::findings::{self, Finding};
 use crate::python::options::mask_policy;
 use crate::python::spans::{Spans, position};
 use crate::tokenizer::TokenId;
@@ -30,6 +31,7 @@ pub(super) struct EncodedConversation {
     weights: Arc<[MessageWeight]>,
     masked: Masked,
     notices: Notices,
+    findings: Vec<Finding>,
 }
 
 /// For which template a result was encoded, and by which policy masked.
@@ -71,6 +73,7 @@ impl EncodedConversation {
             weights: one.message_weights.into(),
             masked,
             notices: one.notices,
+            findings: Finding::list(&one.findings),
         }
     }
 
@@ -204,6 +207,11 @@ impl EncodedConversation {
         self.notices.cut_tokens
     }
 
+    #[getter]
+    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        findings::tuple(py, &self.findings)
+    }
+
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let array = self.array(key);
         array.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
@@ -264,7 +272,7 @@ impl EncodedConversation {
             this.spans.clone(),
             this.weights.to_vec(),
             this.masked.names(),
-            notice_counts(this.notices),
+            (notice_counts(this.notices), finding_fields(&this.findings)),
         );
         let rebuild = slf.get_type().getattr("_rebuild")?;
         Ok((rebuild, parts.into_pyobject(py)?.into_any()))
@@ -277,7 +285,7 @@ impl EncodedConversation {
         spans: &Bound<'_, Spans>,
         weights: Vec<MessageWeight>,
         masked: (String, String),
-        notices: NoticeCounts,
+        notes: (NoticeCounts, Vec<findings::Fields>),
     ) -> PyResult<Self> {
         let py = spans.py();
         Ok(Self {
@@ -286,9 +294,18 @@ impl EncodedConversation {
             spans: spans.get().clone(),
             weights: weights.into(),
             masked: Masked::from_names(py, masked)?,
-            notices: from_notice_counts(notices),
+            notices: from_notice_counts(notes.0),
+            findings: from_finding_fields(notes.1)?,
         })
     }
+}
+
+fn finding_fields(list: &[Finding]) -> Vec<findings::Fields> {
+    list.iter().map(findings::fields).collect()
+}
+
+fn from_finding_fields(list: Vec<findings::Fields>) -> PyResult<Vec<Finding>> {
+    list.into_iter().map(findings::from_fields).collect()
 }
 
 fn index_array(py: Python<'_>, indices: &[usize]) -> Py<PyArray1<i64>> {
@@ -310,6 +327,7 @@ pub(super) struct EncodedBatch {
     masked: Masked,
     sources: Vec<usize>,
     notices: Vec<Notices>,
+    findings: Vec<Vec<Finding>>,
 }
 
 impl EncodedBatch {
@@ -338,6 +356,11 @@ impl EncodedBatch {
             masked,
             sources: batch.sources,
             notices: batch.notices,
+            findings: batch
+                .findings
+                .iter()
+                .map(|findings| Finding::list(findings))
+                .collect(),
         }
     }
 }
@@ -378,6 +401,11 @@ impl EncodedBatch {
     }
 
     #[getter]
+    fn finding_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        findings::counts(py, &self.findings, &self.sources)
+    }
+
+    #[getter]
     fn offsets(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.offsets.clone_ref(py)
     }
@@ -415,6 +443,7 @@ impl EncodedBatch {
                 .into(),
             masked: self.masked,
             notices: self.notices[index],
+            findings: self.findings[index].clone(),
         })
     }
 
@@ -429,6 +458,8 @@ impl EncodedBatch {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (py, this) = (slf.py(), slf.get());
         let notices: Vec<NoticeCounts> = this.notices.iter().copied().map(notice_counts).collect();
+        let findings = this.findings.iter().map(|row| finding_fields(row));
+        let findings: Vec<_> = findings.collect();
         let parts = (
             this.input_ids.bind(py),
             this.loss_mask.bind(py),
@@ -439,7 +470,7 @@ impl EncodedBatch {
             ),
             (&this.weights, &this.weight_offsets),
             this.masked.names(),
-            (&this.sources, notices),
+            (&this.sources, notices, findings),
         );
         let rebuild = slf.get_type().getattr("_rebuild")?;
         Ok((rebuild, parts.into_pyobject(py)?.into_any()))
@@ -453,7 +484,7 @@ impl EncodedBatch {
         spans: (Spans, Vec<usize>),
         weights: (Vec<MessageWeight>, Vec<usize>),
         masked: (String, String),
-        rows: (Vec<usize>, Vec<NoticeCounts>),
+        rows: (Vec<usize>, Vec<NoticeCounts>, Vec<Vec<findings::Fields>>),
     ) -> PyResult<Self> {
         Python::attach(|py| {
             Ok(Self {
@@ -468,6 +499,11 @@ impl EncodedBatch {
                 masked: Masked::from_names(py, masked)?,
                 sources: rows.0,
                 notices: rows.1.into_iter().map(from_notice_counts).collect(),
+                findings: rows
+                    .2
+                    .into_iter()
+                    .map(from_finding_fields)
+                    .collect::<PyResult<_>>()?,
             })
         })
     }

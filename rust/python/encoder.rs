@@ -127,10 +127,10 @@ impl Encoder {
     #[pyo3(
         signature = (messages, **options),
         text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
-                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
+                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, tool_nulls='absent', \
                           mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
                           reasoning='template', tool_call_ids='verbatim', max_length=None, \
-                          truncate='turn')"
+                          truncate='turn', validate='warn')"
     )]
     fn encode_conversation(
         &self,
@@ -143,10 +143,10 @@ impl Encoder {
     #[pyo3(
         signature = (conversations, **options),
         text_signature = "($self, conversations, *, add_generation_prompt=False, thinking=True, \
-                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
+                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, tool_nulls='absent', \
                           mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
                           reasoning='template', tool_call_ids='verbatim', max_length=None, \
-                          truncate='turn', num_threads=None)"
+                          truncate='turn', validate='warn', num_threads=None)"
     )]
     fn encode_batch(
         &self,
@@ -184,7 +184,7 @@ impl Encoder {
     #[pyo3(
         signature = (messages, **options),
         text_signature = "($self, messages, *, tools=None, add_generation_prompt=False, thinking=True, \
-                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None)"
+                          preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, tool_nulls='absent')"
     )]
     fn render(
         &self,
@@ -228,10 +228,10 @@ static ENCODERS: LazyLock<Mutex<HashMap<String, Py<Encoder>>>> = LazyLock::new(M
 #[pyo3(
     signature = (messages, model="kimi-k2.5", **options),
     text_signature = "(messages, model='kimi-k2.5', *, tools=None, add_generation_prompt=False, thinking=True, \
-                      preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, \
+                      preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, tool_nulls='absent', \
                       mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', \
                           reasoning='template', tool_call_ids='verbatim', max_length=None, \
-                          truncate='turn')"
+                          truncate='turn', validate='warn')"
 )]
 pub(super) fn encode_conversation(
     messages: &Bound<'_, PyAny>,

@@ -9,6 +9,7 @@ mod dataset;
 mod encoded;
 mod encoder;
 mod error;
+mod findings;
 mod options;
 mod spans;
 mod tokenizer;
@@ -27,6 +28,8 @@ mod _core {
     #[pymodule_export]
     use super::error::FasttokError;
     #[pymodule_export]
+    use super::findings::Finding;
+    #[pymodule_export]
     use super::spans::{Span, Spans};
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
@@ -39,6 +42,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("RECORDS_FILE", dataset::RECORDS_FILE)?;
-        module.add("REJECTED_FILE", dataset::REJECTED_FILE)
+        module.add("REJECTED_FILE", dataset::REJECTED_FILE)?;
+        module.add("FINDINGS_FILE", dataset::FINDINGS_FILE)
     }
 }

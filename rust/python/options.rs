@@ -13,13 +13,13 @@ use crate::chat::json::{Object, Value};
 use crate::chat::mask::MaskPolicy;
 use crate::chat::templates::{RenderOptions, Template};
 use crate::encoder::length::{MaxLength, Truncate};
-use crate::encoder::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds};
+use crate::encoder::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds, Validate};
 use crate::error::{Error, ErrorKind, Result};
 use crate::python::convert::{self, Strings};
 use crate::python::error::to_pyerr;
 
 /// The names of the options of encoding that are not a template's.
-pub(super) const ENCODE_OPTIONS: [&str; 7] = [
+pub(super) const ENCODE_OPTIONS: [&str; 8] = [
     "mask",
     "on_empty",
     "control_strings",
@@ -27,6 +27,7 @@ pub(super) const ENCODE_OPTIONS: [&str; 7] = [
     "tool_call_ids",
     "max_length",
     "truncate",
+    "validate",
 ];
 
 /// Keyword arguments as they were given.
@@ -40,6 +41,7 @@ pub(super) struct Options<'a> {
     tool_call_ids: ToolCallIds,
     max_length: Option<usize>,
     truncate: Truncate,
+    validate: Validate,
     switches: Object<'a>,
 }
 
@@ -60,6 +62,7 @@ impl<'a> Options<'a> {
         let mut tool_call_ids = ToolCallIds::default();
         let mut max_length = None;
         let mut truncate = Truncate::default();
+        let mut validate = Validate::default();
         let mut switches: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
         for (key, value) in given.into_iter().flatten() {
             let name: String = key.extract()?;
@@ -102,6 +105,9 @@ impl<'a> Options<'a> {
                     let known = "turn, left_turn, token, drop or raise";
                     truncate = choice(&name, &value, Truncate::from_name, known)?;
                 }
+                None if name == "validate" => {
+                    validate = choice(&name, &value, Validate::from_name, "warn, strict or off")?;
+                }
                 None => tools = Some(read("tools")?),
             }
         }
@@ -115,6 +121,7 @@ impl<'a> Options<'a> {
             tool_call_ids,
             max_length,
             truncate,
+            validate,
             switches: Object::from_entries(switches),
         })
     }
@@ -132,6 +139,7 @@ impl<'a> Options<'a> {
                 control_strings: self.control_strings,
                 reasoning: self.reasoning,
                 tool_call_ids: self.tool_call_ids,
+                validate: self.validate,
                 max_length: self.max_length.map(|tokens| MaxLength {
                     tokens,
                     truncate: self.truncate,

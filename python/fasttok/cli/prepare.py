@@ -13,7 +13,7 @@ from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
 from fasttok.cli.summary import adds_up, failed_records, print_summary
-from fasttok.types import ControlStrings, OnEmpty, ReasoningMode, ToolCallIds, Truncate
+from fasttok.types import ControlStrings, OnEmpty, ReasoningMode, ToolCallIds, ToolNulls, Truncate, Validate
 
 EffortChoice: TypeAlias = Literal["low", "high", "max", "unstated"]
 
@@ -60,6 +60,10 @@ def prepare(
     thinking_effort: Annotated[
         EffortChoice, typer.Option(help="How much kimi-k3 is asked to think; unstated says nothing of it.")
     ] = "max",
+    tool_nulls: Annotated[
+        ToolNulls,
+        typer.Option(help="Leave out nulls in tool declarations that say nothing, or print them, as the models do."),
+    ] = "absent",
     mask: Annotated[
         str,
         typer.Option(
@@ -96,6 +100,13 @@ def prepare(
             "first user message; cut anywhere; the row left out; an error."
         ),
     ] = "turn",
+    validate: Annotated[
+        Validate,
+        typer.Option(
+            help="What becomes of what is odd and renders all the same, such as a result that answers no call: it is "
+            "listed in DIR/findings.jsonl, its record fails, or nobody looks."
+        ),
+    ] = "warn",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Turn files of chats into training tokens.
@@ -104,8 +115,8 @@ def prepare(
     It becomes one line of DIR/tokenized_data.jsonl, in the same order: "input_ids", and a "loss_mask" that is 1
     where a token trains.
 
-    A line that cannot be encoded stops nothing: DIR/rejected.jsonl says which it is, and why. Both files appear when
-    all is done, and take the place of those of an earlier run.
+    A line that cannot be encoded stops nothing: DIR/rejected.jsonl says which it is, and why. DIR/findings.jsonl
+    says what is odd in the others. The files appear when all is done, and take the place of those of an earlier run.
 
     \b
     Example:
@@ -133,6 +144,7 @@ def prepare(
                 thinking=thinking,
                 preserve_thinking=preserve_thinking,
                 thinking_effort=None if thinking_effort == "unstated" else thinking_effort,
+                tool_nulls=tool_nulls,
                 mask=mask,
                 on_empty=on_empty,
                 control_strings=control_strings,
@@ -140,6 +152,7 @@ def prepare(
                 tool_call_ids=tool_call_ids,
                 max_length=max_length,
                 truncate=truncate,
+                validate=validate,
                 num_threads=threads,
                 progress=progress,
             )

@@ -6,12 +6,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fasttok._core import RECORDS_FILE, REJECTED_FILE
+from fasttok._core import FINDINGS_FILE, RECORDS_FILE, REJECTED_FILE
 from fasttok.cli.output import visible, write
 from fasttok.types import PrepareSummary
 
 REASONS = {
     "conversation": "cannot be rendered, or refused by an option",
+    "validation": "odd, and --validate is strict",
     "io": "file could not be read on from here",
     "json": "not JSON",
 }
@@ -30,7 +31,12 @@ def print_summary(summary: PrepareSummary, output: Path, seconds: float) -> None
     console = Console(markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
         console.print(counts(summary, seconds))
-        for paragraph in (notes(summary), failures(summary, output), [f"written to {output / RECORDS_FILE}"]):
+        for paragraph in (
+            notes(summary),
+            findings(summary, output),
+            failures(summary, output),
+            [f"written to {output / RECORDS_FILE}"],
+        ):
             if paragraph:
                 console.print()
             for line in paragraph:
@@ -91,6 +97,11 @@ def notes(summary: PrepareSummary) -> list[str]:
     if not summary["records"]:
         lines.append("The input is empty: there was no record to write.")
     return lines
+
+
+def findings(summary: PrepareSummary, output: Path) -> list[str]:
+    found = [f"odd in {count:,} records: {code}" for code, count in summary["findings"].items()]
+    return [*found, f"see {output / FINDINGS_FILE}"] if found else []
 
 
 def failures(summary: PrepareSummary, output: Path) -> list[str]:

@@ -22,6 +22,8 @@ pub struct RenderOptions<'v> {
     pub tool_choice: ToolChoice,
     /// The form of the answer. K3.
     pub response_format: ResponseFormat<'v>,
+    /// What becomes of nulls in tool declarations.
+    pub tool_nulls: ToolNulls,
 }
 
 /// How much K3 is asked to think; the model's own tokenizer asks for `max`.
@@ -50,6 +52,16 @@ pub enum ToolChoice {
     None,
 }
 
+/// What becomes of nulls in tool declarations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolNulls {
+    /// One that says nothing counts as absent, as in messages: see [`crate::chat::tool_declaration::without_padding`].
+    #[default]
+    Absent,
+    /// They are printed, as the reference prints them.
+    AsReference,
+}
+
 /// The form that K3's answer must have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ResponseFormat<'v> {
@@ -72,19 +84,21 @@ impl Default for RenderOptions<'_> {
             thinking_effort: ThinkingEffort::default(),
             tool_choice: ToolChoice::default(),
             response_format: ResponseFormat::default(),
+            tool_nulls: ToolNulls::default(),
         }
     }
 }
 
 impl<'v> RenderOptions<'v> {
     /// The names of the switches.
-    pub const NAMES: [&'static str; 6] = [
+    pub const NAMES: [&'static str; 7] = [
         "add_generation_prompt",
         "thinking",
         "preserve_thinking",
         "thinking_effort",
         "tool_choice",
         "response_format",
+        "tool_nulls",
     ];
 
     /// The switches that an object spells out, the others at their defaults. Null is a default too, but for
@@ -122,6 +136,13 @@ impl<'v> RenderOptions<'v> {
                     Some("required") => ToolChoice::Required,
                     Some("none") => ToolChoice::None,
                     _ => return Err(not_one_of("auto, required, none or null", value)),
+                }
+            }
+            ("tool_nulls", value) => {
+                self.tool_nulls = match value.as_str() {
+                    Some("absent") => ToolNulls::Absent,
+                    Some("as_reference") => ToolNulls::AsReference,
+                    _ => return Err(not_one_of("absent or as_reference", value)),
                 }
             }
             ("response_format", value) => self.response_format = ResponseFormat::from_value(value)?,

@@ -4,9 +4,11 @@
 //! and raises on the rest, and one schema it cannot express turns the *whole* list into compact JSON. Both forms start
 //! from the tools with all keys sorted. Facts: the model repositories' `tool_declaration_ts.py`.
 
+mod padding;
 mod schema;
 mod typescript;
 
+pub use padding::{Step, first_padding, without_padding};
 use typescript::Namespace;
 
 use crate::chat::json::{Spacing, Value};
