@@ -385,36 +385,36 @@ pub fn is_message_key(key: &str) -> bool {
 
 fn ignored<'v>(message: &'v Object<'v>, is_assistant: bool) -> Vec<Ignored<'v>> {
     let mut ignored = Vec::new();
-    for (key, _) in message.iter().filter(|(_, value)| value.is_truthy()) {
-        match key {
-            "tool_calls" if !is_assistant => ignored.push(Ignored::ToolCalls),
-            key if UNREAD_REASONING_KEYS.contains(&key) => ignored.push(Ignored::Reasoning(key)),
+    for (key, value) in message.iter() {
+        match (key, value) {
+            // What nearly every message has comes first: the lists below are long.
+            ("role" | "reasoning_content" | "tool_call_id" | "name", _) | (_, Value::Null) => {}
+            ("content", Value::Array(parts)) => {
+                ignored.extend(parts.iter().enumerate().filter_map(null_media));
+            }
+            ("content", _) => {}
+            ("tool_calls", calls) if !is_assistant && calls.is_truthy() => {
+                ignored.push(Ignored::ToolCalls);
+            }
+            // False and 0 are flags too.
+            (key, _) if !is_assistant && WEIGHT_KEYS.contains(&key) => {
+                ignored.push(Ignored::Flag(key));
+            }
+            (key, reasoning) if UNREAD_REASONING_KEYS.contains(&key) && reasoning.is_truthy() => {
+                ignored.push(Ignored::Reasoning(key));
+            }
             _ => {}
         }
     }
-    if !is_assistant {
-        // False and 0 are flags too.
-        let flags = message.iter().filter(|(_, value)| **value != Value::Null);
-        let flags = flags.filter(|(key, _)| WEIGHT_KEYS.contains(key));
-        ignored.extend(flags.map(|(key, _)| Ignored::Flag(key)));
-    }
-    for (part, value) in message
-        .get("content")
-        .and_then(Value::as_array)
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-    {
-        let keys = value.as_object().into_iter().flat_map(Object::iter);
-        let mut nulls = keys
-            .filter(|(key, value)| matches!(*key, "image" | "image_url") && **value == Value::Null);
-        ignored.extend(
-            nulls
-                .next()
-                .map(|(key, _)| Ignored::NullMedia { part, key }),
-        );
-    }
     ignored
+}
+
+fn null_media<'v>((part, value): (usize, &'v Value<'v>)) -> Option<Ignored<'v>> {
+    let mut keys = value.as_object()?.iter();
+    let (key, _) = keys.find(|(key, value)| {
+        matches!(*key, "image" | "image_url") && matches!(value, Value::Null)
+    })?;
+    Some(Ignored::NullMedia { part, key })
 }
 
 fn weight(message: &Object<'_>) -> Result<Option<f32>> {
