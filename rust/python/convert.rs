@@ -126,7 +126,9 @@ pub(super) fn count(wanted: &Bound<'_, PyAny>, name: &'static str) -> PyResult<N
 /// JSON text, if that is what the object is.
 fn json<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read<Option<&'a [u8]>> {
     if let Ok(text) = object.cast::<PyBytes>() {
-        return Ok(Some(strings.bytes.alloc(text.clone().into())));
+        let text: &[u8] = strings.bytes.alloc(text.clone().into());
+        // Python decodes bytes without the mark, and refuses it in a str.
+        return Ok(Some(text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text)));
     }
     match object.cast::<PyString>() {
         Ok(text) => Ok(Some(string(text, strings)?.as_bytes())),
