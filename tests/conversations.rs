@@ -327,11 +327,11 @@ fn check_row(row: &EncodedConversation, options: EncodeOptions<'_>) -> Result<()
     prop_assert_eq!(end as usize, row.input_ids.len());
     prop_assert_eq!(&row.mask(options.mask), &row.loss_mask);
     let weights = row.weights(options.mask);
-    let weighs: Vec<u8> = weights
+    let nonzero: Vec<u8> = weights
         .iter()
         .map(|&weight| u8::from(weight > 0.0))
         .collect();
-    prop_assert_eq!(&weighs, &row.loss_mask);
+    prop_assert_eq!(&nonzero, &row.loss_mask);
     if let Some(max_length) = options.max_length {
         prop_assert!(row.input_ids.len() <= max_length.tokens);
     }

@@ -387,12 +387,12 @@ fn ignored<'v>(message: &'v Object<'v>, is_assistant: bool) -> Vec<Ignored<'v>> 
     let mut ignored = Vec::new();
     for (key, value) in message.iter() {
         match (key, value) {
-            // What nearly every message has comes first: the lists below are long.
-            ("role" | "reasoning_content" | "tool_call_id" | "name", _) | (_, Value::Null) => {}
             ("content", Value::Array(parts)) => {
                 ignored.extend(parts.iter().enumerate().filter_map(null_media));
             }
-            ("content", _) => {}
+            // What nearly every message has is not looked up in the lists below.
+            ("role" | "content" | "reasoning_content" | "tool_call_id" | "name", _)
+            | (_, Value::Null) => {}
             ("tool_calls", calls) if !is_assistant && calls.is_truthy() => {
                 ignored.push(Ignored::ToolCalls);
             }

@@ -348,13 +348,12 @@ fn is_blank(content: &Content<'_>) -> bool {
 fn inline_think(content: &Content<'_>) -> Option<&'static str> {
     let find = |text: &str| {
         // Ten times as fast as the standard library, which shows: this reads all that the model says.
-        let ends = memmem::find_iter(text.as_bytes(), "think>");
-        ends.filter_map(|end| {
+        let mut ends = memmem::find_iter(text.as_bytes(), "think>");
+        ends.find_map(|end| {
             ["</think>", "<think>"]
                 .into_iter()
                 .find(|tag| text[..end + "think>".len()].ends_with(tag))
         })
-        .next()
     };
     match content {
         Content::Text(text) => find(text),
