@@ -11,6 +11,7 @@ use fasttok::chat::json::{Object, Spacing, Value};
 use fasttok::chat::mask::{MaskPolicy, TrainOn};
 use fasttok::chat::segment::Role;
 use fasttok::chat::templates::{ThinkingEffort, ToolChoice, ToolNulls};
+use fasttok::encoder::encoded::Rows;
 use fasttok::encoder::length::{MaxLength, Truncate};
 use fasttok::encoder::{
     ControlStrings, EncodeOptions, Input, OnEmpty, Reasoning, ToolCallIds, Validate,
@@ -284,12 +285,20 @@ fn options() -> impl Strategy<Value = EncodeOptions<'static>> {
         Validate::Off,
         Validate::Strict,
     ]);
-    let choices = (policy, control_strings, reasoning, tool_call_ids, validate);
+    let on_empty = select(vec![OnEmpty::Keep, OnEmpty::Skip, OnEmpty::Raise]);
+    let choices = (
+        policy,
+        control_strings,
+        reasoning,
+        tool_call_ids,
+        validate,
+        on_empty,
+    );
     (render_options(), choices, max_length()).prop_map(|(render, choices, max_length)| {
         EncodeOptions {
             render,
             mask: MaskPolicy::parse(choices.0, Template::ALL[0]).unwrap(),
-            on_empty: OnEmpty::Keep,
+            on_empty: choices.5,
             control_strings: choices.1,
             reasoning: choices.2,
             tool_call_ids: choices.3,
@@ -325,6 +334,7 @@ fn check_row(row: &EncodedConversation, options: EncodeOptions<'_>) -> Result<()
         }
     }
     prop_assert_eq!(end as usize, row.input_ids.len());
+    prop_assert!(options.on_empty == OnEmpty::Keep || row.trains());
     prop_assert_eq!(&row.mask(options.mask), &row.loss_mask);
     let weights = row.weights(options.mask);
     let nonzero: Vec<u8> = weights
@@ -346,11 +356,7 @@ fn check_row(row: &EncodedConversation, options: EncodeOptions<'_>) -> Result<()
     Ok(())
 }
 
-fn single(
-    encoder: &Encoder,
-    input: &Input<'_>,
-    options: EncodeOptions<'_>,
-) -> Result<Vec<EncodedConversation>, Error> {
+fn single(encoder: &Encoder, input: &Input<'_>, options: EncodeOptions<'_>) -> Result<Rows, Error> {
     encoder.check(options)?;
     input.read(None, |conversation| {
         encoder.encode_rows(conversation, options, &mut encoder.checkout())
@@ -370,7 +376,7 @@ fn check(
     for rows in &singles {
         match rows {
             Ok(rows) => {
-                for row in rows {
+                for row in &rows.rows {
                     check_row(row, options)?;
                 }
             }
@@ -433,7 +439,6 @@ fn run(cases: u32, batch: impl Strategy<Value = Vec<Value<'static>>>) -> (usize,
 #[test]
 fn conversations() {
     let (all, good) = run(WELL_FORMED, vec(conversation(), BATCH));
-    println!("{good} of {all} conversations without an error");
     assert!(
         good * 4 > all,
         "most of the test would test errors alone: {good} of {all}"

@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import pickle
+import signal
 import sys
 import threading
 import types
@@ -512,6 +513,21 @@ def test_one_encoder_serves_many_threads(encoder: Encoder) -> None:
         batches = pool.map(partial(encoder.encode_batch, num_threads=2), [chats] * 8)
         assert all(same(one, want) for one, want in zip(singles, expected * 5, strict=True))
         assert all(same(one, want) for batch in batches for one, want in zip(batch, expected, strict=True))
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_ctrl_c_ends_a_long_batch(encoder: Encoder, num_threads: int) -> None:
+    # Seconds of work, were it not interrupted, and nearly none of it in Python.
+    chat = json.dumps([{"role": "user", "content": "".join(f"{number} " for number in range(20_000))}])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            encoder.encode_batch([chat] * 10_000, num_threads=num_threads)
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_other_threads_run_while_a_batch_is_encoded(encoder: Encoder) -> None:

@@ -58,7 +58,7 @@ def test_a_mask_is_that_of_what_is_left(encoder: Encoder) -> None:
 
 def test_rows_are_left_out_of_a_batch_or_refused(encoder: Encoder) -> None:
     batch = encoder.encode_batch([CHAT, CHAT[:2], CHAT], max_length=20, truncate="drop")
-    assert batch.sources.tolist() == [1]
+    assert (batch.sources.tolist(), batch.skipped) == ([1], {"longer than max_length": 2})
     with pytest.raises(FasttokError, match=r"^conversations\[0\]: expected at most 20 tokens, found \d+$"):
         encoder.encode_batch([CHAT, CHAT[:2]], max_length=20, truncate="raise")
     with pytest.raises(FasttokError, match=r"^longer than 20 tokens, and to be left out$"):
@@ -74,6 +74,8 @@ def test_prepare_counts_what_it_cuts_and_leaves_out(encoder: Encoder, tmp_path: 
     for truncate in get_args(Truncate):
         summary = fasttok.prepare(encoder, [chats], tmp_path / truncate, max_length=30, truncate=truncate)
         counts[truncate] = (summary["written"], summary["cut_records"], summary["skipped"], summary["failed"])
+        records = (tmp_path / truncate / "tokenized_data.jsonl").read_text().splitlines()
+        assert sum("cut_tokens" in json.loads(record) for record in records) == summary["cut_records"]
     assert counts == {
         "turn": (2, 1, {}, {}),
         "left_turn": (2, 1, {}, {}),
@@ -81,3 +83,13 @@ def test_prepare_counts_what_it_cuts_and_leaves_out(encoder: Encoder, tmp_path: 
         "drop": (1, 0, {"longer than max_length": 1}, {}),
         "raise": (1, 0, {}, {"conversation": 1}),
     }
+
+
+def test_a_row_left_out_of_an_expanded_record_is_counted(encoder: Encoder, tmp_path: Path) -> None:
+    turn = [{"role": "user", "content": "u"}, {"role": "assistant", "content": "a", "reasoning_content": "r"}]
+    chats = tmp_path / "chats.jsonl"
+    chats.write_text(json.dumps({"messages": [*turn, *turn]}) + "\n")
+    first = len(encoder.encode_batch([turn], reasoning="expand")[0].input_ids)
+    summary = fasttok.prepare(encoder, [chats], tmp_path / "out", reasoning="expand", max_length=first, truncate="drop")
+    assert (summary["written"], summary["rows"], summary["skipped"]) == (1, 1, {})
+    assert summary["skipped_rows"] == {"longer than max_length": 1}

@@ -1,6 +1,7 @@
 """The mask language: every policy from one encoding, weights, and what happens where nothing trains."""
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -173,6 +174,9 @@ def test_where_nothing_trains(encoder: Encoder, tmp_path: Path) -> None:
         encoder.encode_conversation(silent, on_empty="raise")
     with pytest.raises(FasttokError, match=rf"^conversations\[1\]: {message}$"):
         encoder.encode_batch([CHAT, silent], on_empty="raise")
+    batch = encoder.encode_batch([silent, CHAT, silent], on_empty="skip")
+    assert (batch.sources.tolist(), batch.skipped) == ([1], {"no token that trains": 2})
+    assert pickle.loads(pickle.dumps(batch)).skipped == batch.skipped
 
     chats = tmp_path / "chats.jsonl"
     chats.write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in (CHAT, silent, CHAT)))

@@ -182,7 +182,8 @@ class Encoder:
           own code does.
 
         - `mask`: which tokens train, in the language of `docs/masks.md`, such as `last_assistant_turn-think`.
-        - `on_empty`: `raise` makes it an error if no token trains.
+        - `on_empty`: what becomes of a row in which no token trains. `raise` makes it an error, `skip` leaves it out of
+          a batch, and keeps it here.
         - `control_strings`: what becomes of special tokens that a text spells out, such as `<|im_end|>`. Most models'
           own code makes tokens of them (K3's does not); `text` keeps them text, `error` refuses the conversation. The
           mask cannot be forged in any case.
@@ -440,6 +441,10 @@ class EncodedBatch(_Indexed[EncodedConversation]):
     @property
     def sources(self) -> NDArray[np.int64]:
         """For each row the index of its conversation: shape (len(batch),). 0, 1, 2, … unless reasoning is expanded."""
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many rows were left out, by reason: by `truncate="drop"` or `on_empty="skip"`. A new dict each time."""
 
     @property
     def finding_counts(self) -> dict[str, int]:

@@ -153,7 +153,7 @@ ControlStrings: TypeAlias = Literal["as_reference", "text", "error"]
 """What becomes of special tokens that the text of a message spells out."""
 
 OnEmpty: TypeAlias = Literal["keep", "skip", "raise"]
-"""What becomes of a conversation in which no token trains: it is kept and counted, left out of a dataset and counted,
+"""What becomes of a row in which no token trains: it is kept and counted, left out of a batch or a dataset and counted,
 or an error. A single conversation cannot be left out, so `skip` keeps it."""
 
 ReasoningMode: TypeAlias = Literal["template", "preserve", "expand"]
@@ -220,6 +220,8 @@ class PrepareSummary(TypedDict):
     """Lines of the output: one a record, or more where reasoning is expanded."""
     skipped: dict[str, int]
     """Lines skipped, by reason."""
+    skipped_rows: dict[str, int]
+    """Rows left out of records that were written, by reason; where reasoning is expanded a record has several."""
     failed: dict[str, int]
     """Lines that failed, by the kind of error."""
     failures: list[FasttokError]

@@ -26,8 +26,8 @@ use crate::chat::conversation::Conversation;
 use crate::chat::json::{Object, Spacing, Value};
 use crate::chat::validation::Finding;
 use crate::encoder::batch;
-use crate::encoder::encoded::EncodedConversation;
-use crate::encoder::{EncodeOptions, Encoder, OnEmpty, Scratch};
+use crate::encoder::encoded::{EncodedConversation, Rows};
+use crate::encoder::{EncodeOptions, Encoder, Scratch};
 use crate::error::{Error, ErrorKind, Place, Result};
 
 /// The records, in the output folder.
@@ -85,6 +85,8 @@ pub struct Summary {
     pub rows: u64,
     /// Lines skipped, by reason.
     pub skipped: BTreeMap<&'static str, u64>,
+    /// Rows left out of records that were written, by reason; where reasoning is expanded a record has several.
+    pub skipped_rows: BTreeMap<&'static str, u64>,
     /// Lines that failed, by the kind of error.
     pub failed: BTreeMap<&'static str, u64>,
     /// The first failures, with their places.
@@ -109,10 +111,7 @@ pub struct Summary {
 
 /// What became of one line.
 enum Outcome {
-    Written {
-        lines: Vec<u8>,
-        rows: Vec<EncodedConversation>,
-    },
+    Written { lines: Vec<u8>, rows: Rows },
     Skipped(&'static str),
     Failed(Error),
 }
@@ -206,7 +205,7 @@ impl<'o> Sink<'o> {
                 self.records.write(&lines)?;
                 self.summary.count_written(&rows);
                 // Every row has those of the whole conversation.
-                let findings = rows.first().map_or(&[][..], |row| &row.findings);
+                let findings = rows.rows.first().map_or(&[][..], |row| &row.findings);
                 self.take_findings(line, findings)?;
             }
             Outcome::Skipped(reason) => *self.summary.skipped.entry(reason).or_default() += 1,
@@ -266,7 +265,10 @@ impl<'o> Sink<'o> {
 }
 
 impl Summary {
-    fn count_written(&mut self, rows: &[EncodedConversation]) {
+    fn count_written(&mut self, Rows { rows, left_out }: &Rows) {
+        for reason in left_out {
+            *self.skipped_rows.entry(reason.as_str()).or_default() += 1;
+        }
         let any = |holds: fn(&EncodedConversation) -> bool| u64::from(rows.iter().any(holds));
         self.written += 1;
         self.rows += rows.len() as u64;
@@ -387,14 +389,10 @@ fn encode_line(
         return Outcome::Skipped("blank line");
     }
     match encode_record(encoder, options.encode, text, scratch) {
-        Ok((_, rows)) if rows.is_empty() => Outcome::Skipped("longer than max_length"),
-        Ok((_, rows))
-            if options.encode.on_empty == OnEmpty::Skip
-                && !rows.iter().any(EncodedConversation::trains) =>
-        {
-            Outcome::Skipped("no token that trains")
-        }
-        Ok((lines, rows)) => Outcome::Written { lines, rows },
+        Ok((lines, rows)) => match rows.left_out.first() {
+            Some(reason) if rows.rows.is_empty() => Outcome::Skipped(reason.as_str()),
+            _ => Outcome::Written { lines, rows },
+        },
         Err(error) => Outcome::Failed(error),
     }
 }
@@ -405,7 +403,7 @@ fn encode_record(
     options: EncodeOptions<'_>,
     text: &[u8],
     scratch: &mut Scratch,
-) -> Result<(Vec<u8>, Vec<EncodedConversation>)> {
+) -> Result<(Vec<u8>, Rows)> {
     let value = Value::from_json(text)?;
     let Some(record) = value.as_object() else {
         let message = format!("expected an object with `messages`, found {}", value.kind());
@@ -415,9 +413,9 @@ fn encode_record(
     let rows = encoder.encode_rows(&conversation, options, scratch)?;
     let id = record.get("id").map(printed_id).transpose()?;
     // About seven bytes an id and two a mask bit.
-    let tokens: usize = rows.iter().map(|row| row.input_ids.len()).sum();
+    let tokens: usize = rows.rows.iter().map(|row| row.input_ids.len()).sum();
     let mut lines = Vec::with_capacity(tokens * 9);
-    for row in &rows {
+    for row in &rows.rows {
         writer::write_record(id.as_deref(), row, options.mask, &mut lines);
     }
     Ok((lines, rows))

@@ -85,7 +85,7 @@ fn at(path: &Path, what: &str, error: &std::io::Error) -> Error {
 }
 
 /// Appends one record as a line of JSON. `id` is JSON already. `loss_weight` is there if a message weighs something other
-/// than 0 and 1.
+/// than 0 and 1, `cut_tokens` if the row was too long.
 pub(super) fn write_record(
     id: Option<&str>,
     row: &EncodedConversation,
@@ -111,6 +111,9 @@ pub(super) fn write_record(
             // The shortest digits that read back as the same float32. Writing to a `Vec` cannot fail.
             let _ = write!(line, "{weight}");
         });
+    }
+    if row.notices.cut_tokens > 0 {
+        let _ = write!(line, ",\"cut_tokens\":{}", row.notices.cut_tokens);
     }
     line.extend_from_slice(b"}\n");
 }
@@ -159,11 +162,13 @@ mod tests {
         write_record(Some("\"a\""), &row, mask, &mut line);
         row.message_weights = vec![(0, 0.1)];
         write_record(None, &row, mask, &mut line);
-        write_record(None, &EncodedConversation::default(), mask, &mut line);
+        let mut cut = EncodedConversation::default();
+        cut.notices.cut_tokens = 5;
+        write_record(None, &cut, mask, &mut line);
         let expected = [
             "{\"id\":\"a\",\"input_ids\":[163586,7],\"loss_mask\":[1,1]}\n",
             "{\"input_ids\":[163586,7],\"loss_mask\":[1,1],\"loss_weight\":[0.1,0.1]}\n",
-            "{\"input_ids\":[],\"loss_mask\":[]}\n",
+            "{\"input_ids\":[],\"loss_mask\":[],\"cut_tokens\":5}\n",
         ];
         assert_eq!(String::from_utf8(line).unwrap(), expected.concat());
     }

@@ -4,8 +4,10 @@
 //! process that was forked from one with a pool, as every PyTorch data loader worker is.
 
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+
+use crate::error::{Error, ErrorKind, Result};
 
 /// More threads than any one machine has use for. Each has a cache of 2 MiB, so a slip such as 60,000 would be costly.
 const MOST_THREADS: usize = 256;
@@ -27,20 +29,65 @@ pub fn ordered_map<S, T: Send>(
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> T + Sync,
 ) -> Vec<T> {
+    let done = take_turns(items, threads, state, work, || true);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The same for work that can fail. After a failure, or when `go_on` says no, no further index is taken; `go_on` is asked
+/// before each, on every thread.
+///
+/// # Errors
+/// That of the lowest index that fails, whatever the threads: indices are taken in order, so all below it are done.
+/// [`ErrorKind::Interrupted`] if `go_on` said no.
+pub fn try_ordered_map<S, T: Send>(
+    items: usize,
+    threads: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> Result<T> + Sync,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<T>> {
+    let has_failed = AtomicBool::new(false);
+    let watched = |state: &mut S, index| {
+        let result = work(state, index);
+        if result.is_err() {
+            has_failed.store(true, Ordering::Relaxed);
+        }
+        result
+    };
+    let done = take_turns(items, threads, state, watched, || {
+        !has_failed.load(Ordering::Relaxed) && go_on()
+    });
+    let results = done.into_iter().map(|(_, result)| result);
+    let results = results.collect::<Result<Vec<T>>>()?;
+    if results.len() < items {
+        return Err(Error::new(ErrorKind::Interrupted, "stopped by the caller"));
+    }
+    Ok(results)
+}
+
+/// The results of the indices that were taken before `go_on` said no, with these, in order.
+fn take_turns<S, T: Send>(
+    items: usize,
+    threads: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> T + Sync,
+    go_on: impl Fn() -> bool + Sync,
+) -> Vec<(usize, T)> {
     let next = AtomicUsize::new(0);
     let run = || {
         let mut state = state();
         let mut done = Vec::new();
-        loop {
+        while go_on() {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= items {
-                return done;
+                break;
             }
             done.push((index, work(&mut state, index)));
         }
+        done
     };
     if threads <= 1 {
-        return run().into_iter().map(|(_, result)| result).collect();
+        return run();
     }
     let mut done: Vec<(usize, T)> = thread::scope(|scope| {
         // Where the system gives no more threads, those there are do the work.
@@ -57,7 +104,7 @@ pub fn ordered_map<S, T: Send>(
         done
     });
     done.sort_unstable_by_key(|&(index, _)| index);
-    done.into_iter().map(|(_, result)| result).collect()
+    done
 }
 
 #[cfg(test)]
@@ -76,5 +123,33 @@ mod tests {
         assert_eq!(thread_count(NonZero::new(8), 3), 3);
         assert_eq!(thread_count(None, 0), 1);
         assert_eq!(thread_count(NonZero::new(60_000), 60_000), MOST_THREADS);
+    }
+
+    #[test]
+    fn the_first_failure_ends_the_work_and_is_the_one_that_is_told() {
+        for threads in 1..5 {
+            let done = AtomicUsize::new(0);
+            let work = |(): &mut (), index: usize| {
+                done.fetch_add(1, Ordering::Relaxed);
+                if index % 100 == 99 {
+                    let message = index.to_string();
+                    return Err(Error::new(ErrorKind::Io, message));
+                }
+                Ok(index)
+            };
+            let error = try_ordered_map(1_000_000, threads, || (), work, &|| true).unwrap_err();
+            assert_eq!(error.message(), "99");
+            assert!(done.into_inner() < 500_000);
+        }
+    }
+
+    #[test]
+    fn the_caller_may_stop_it() {
+        let asked = AtomicUsize::new(0);
+        let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 10;
+        let error = try_ordered_map(1000, 2, || (), |(), index| Ok(index), &go_on).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+        let all = try_ordered_map(1000, 2, || (), |(), index| Ok(index), &|| true);
+        assert_eq!(all.unwrap().len(), 1000);
     }
 }

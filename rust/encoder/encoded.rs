@@ -137,6 +137,35 @@ pub fn write_weights(
     }
 }
 
+/// Why a row is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LeftOut {
+    /// It has more tokens than it may have.
+    TooLong,
+    /// No token trains.
+    Untrained,
+}
+
+impl LeftOut {
+    /// The reason, as reports give it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLong => "longer than max_length",
+            Self::Untrained => "no token that trains",
+        }
+    }
+}
+
+/// What becomes of one conversation: one row, or several, without those left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// The rows, in order.
+    pub rows: Vec<EncodedConversation>,
+    /// One entry for each row that is left out.
+    pub left_out: Vec<LeftOut>,
+}
+
 /// Many encoded conversations, end to end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncodedBatch {
@@ -160,13 +189,15 @@ pub struct EncodedBatch {
     pub findings: Vec<Vec<Finding>>,
     /// For each row the index of the conversation that it comes from.
     pub sources: Vec<usize>,
+    /// One entry for each row that is left out.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl EncodedBatch {
     /// Lays the rows of conversations end to end.
     #[must_use]
-    pub fn from_rows(conversations: Vec<Vec<EncodedConversation>>) -> Self {
-        let rows = || conversations.iter().flatten();
+    pub fn from_rows(conversations: Vec<Rows>) -> Self {
+        let rows = || conversations.iter().flat_map(|one| &one.rows);
         let ids = rows().map(|one| one.input_ids.len()).sum();
         let spans = rows().map(|one| one.spans.len()).sum();
         let mut batch = Self {
@@ -180,22 +211,27 @@ impl EncodedBatch {
             notices: Vec::with_capacity(rows().count()),
             findings: Vec::with_capacity(rows().count()),
             sources: Vec::with_capacity(rows().count()),
+            left_out: Vec::new(),
         };
-        let numbered = conversations.into_iter().enumerate();
-        let rows =
-            numbered.flat_map(|(source, rows)| rows.into_iter().map(move |one| (source, one)));
-        for (source, one) in rows {
-            batch.sources.push(source);
-            batch.input_ids.extend_from_slice(&one.input_ids);
-            batch.loss_mask.extend_from_slice(&one.loss_mask);
-            batch.spans.extend_from_slice(&one.spans);
-            batch.message_weights.extend(one.message_weights);
-            batch.weight_offsets.push(batch.message_weights.len());
-            batch.offsets.push(batch.input_ids.len());
-            batch.span_offsets.push(batch.spans.len());
-            batch.notices.push(one.notices);
-            batch.findings.push(one.findings);
+        for (source, Rows { rows, left_out }) in conversations.into_iter().enumerate() {
+            batch.left_out.extend(left_out);
+            for one in rows {
+                batch.push(source, one);
+            }
         }
         batch
+    }
+
+    fn push(&mut self, source: usize, one: EncodedConversation) {
+        self.sources.push(source);
+        self.input_ids.extend_from_slice(&one.input_ids);
+        self.loss_mask.extend_from_slice(&one.loss_mask);
+        self.spans.extend_from_slice(&one.spans);
+        self.message_weights.extend(one.message_weights);
+        self.weight_offsets.push(self.message_weights.len());
+        self.offsets.push(self.input_ids.len());
+        self.span_offsets.push(self.spans.len());
+        self.notices.push(one.notices);
+        self.findings.push(one.findings);
     }
 }

@@ -13,7 +13,7 @@ mod options;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
-use encoded::{EncodedBatch, EncodedConversation, Notices};
+use encoded::{EncodedBatch, EncodedConversation, LeftOut, Notices, Rows};
 pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds, Validate};
 
 use crate::chat::conversation::Conversation;
@@ -137,7 +137,17 @@ impl Encoder {
         conversation: &Conversation<'_>,
         options: EncodeOptions<'_>,
     ) -> Result<EncodedConversation> {
-        let mut rows = self.encode_rows(conversation, options, &mut self.checkout())?;
+        // It cannot be left out of anything.
+        let on_empty = match options.on_empty {
+            OnEmpty::Raise => OnEmpty::Raise,
+            OnEmpty::Keep | OnEmpty::Skip => OnEmpty::Keep,
+        };
+        let options = EncodeOptions {
+            on_empty,
+            ..options
+        };
+        let Rows { mut rows, .. } =
+            self.encode_rows(conversation, options, &mut self.checkout())?;
         match (rows.pop(), rows.is_empty()) {
             (Some(one), true) => Ok(one),
             (None, _) => {
@@ -152,8 +162,7 @@ impl Encoder {
         }
     }
 
-    /// Encodes a conversation as it stands to one row, replacing what `out` held. Returns false if the row is too long and
-    /// to be left out.
+    /// Encodes a conversation as it stands to one row, replacing what `out` held. Returns why, if the row is to be left out.
     ///
     /// # Errors
     /// As [`Template::render_into`], and what [`EncodeOptions`] makes errors.
@@ -163,7 +172,7 @@ impl Encoder {
         options: EncodeOptions<'_>,
         scratch: &mut Scratch,
         out: &mut EncodedConversation,
-    ) -> Result<bool> {
+    ) -> Result<Option<LeftOut>> {
         out.clear();
         let Scratch {
             segments,
@@ -217,7 +226,7 @@ impl Encoder {
         if let Some(max_length) = options.max_length
             && !length::fit(out, max_length)?
         {
-            return Ok(false);
+            return Ok(Some(LeftOut::TooLong));
         }
         let weights = conversation.messages.iter().enumerate();
         let weights = weights.filter_map(|(index, message)| Some((index as u32, message.weight?)));
@@ -228,11 +237,14 @@ impl Encoder {
             &out.message_weights,
             &mut out.loss_mask,
         );
-        if options.on_empty == OnEmpty::Raise && !out.trains() {
-            let message = format!("no token trains under the mask {}", options.mask);
-            return Err(Error::new(ErrorKind::Conversation, message));
+        match options.on_empty {
+            OnEmpty::Skip if !out.trains() => Ok(Some(LeftOut::Untrained)),
+            OnEmpty::Raise if !out.trains() => {
+                let message = format!("no token trains under the mask {}", options.mask);
+                Err(Error::new(ErrorKind::Conversation, message))
+            }
+            _ => Ok(None),
         }
-        Ok(true)
     }
 
     /// Encodes one conversation to rows: one, or several with [`Reasoning::Expand`], without those that are too long and to
@@ -246,7 +258,7 @@ impl Encoder {
         conversation: &Conversation<'_>,
         mut options: EncodeOptions<'_>,
         scratch: &mut Scratch,
-    ) -> Result<Vec<EncodedConversation>> {
+    ) -> Result<Rows> {
         self.check(options)?;
         let findings = found(conversation, options.validate)?;
         let ids = match (options.tool_call_ids, self.template.calls_named_by()) {
@@ -257,11 +269,17 @@ impl Encoder {
         };
         let renamed = (!ids.is_empty()).then(|| tool_call_ids::renamed(conversation, &ids));
         let conversation = renamed.as_ref().unwrap_or(conversation);
+        let mut rows = Rows::default();
         let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>| {
             let mut one = EncodedConversation::default();
-            let stays = self.encode_row_into(conversation, options, scratch, &mut one)?;
-            one.findings.clone_from(&findings);
-            Ok(stays.then_some(one))
+            match self.encode_row_into(conversation, options, scratch, &mut one)? {
+                Some(reason) => rows.left_out.push(reason),
+                None => {
+                    one.findings.clone_from(&findings);
+                    rows.rows.push(one);
+                }
+            }
+            Ok(())
         };
         if options.reasoning == Reasoning::Preserve {
             options.render.preserve_thinking = true;
@@ -278,16 +296,14 @@ impl Encoder {
                 if options.reasoning == Reasoning::Expand
                     && self.template.is_thinking(options.render) =>
             {
-                expand::rows(&conversation.messages, text)
-                    .into_iter()
-                    .filter_map(|row| {
-                        options.render.history = Some(row.history);
-                        encode(&conversation.row(row), options).transpose()
-                    })
-                    .collect()
+                for row in expand::rows(&conversation.messages, text) {
+                    options.render.history = Some(row.history);
+                    encode(&conversation.row(row), options)?;
+                }
             }
-            _ => Ok(encode(conversation, options)?.into_iter().collect()),
+            _ => encode(conversation, options)?,
         }
+        Ok(rows)
     }
 
     /// Refuses options that the template, or each other, rule out, whatever the conversation.
@@ -348,9 +364,23 @@ impl Encoder {
         options: EncodeOptions<'_>,
         num_threads: Option<NonZero<usize>>,
     ) -> Result<EncodedBatch> {
+        self.encode_batch_while(conversations, options, num_threads, &|| true)
+    }
+
+    /// The same for as long as `go_on` says yes, which is asked before each conversation, on every thread.
+    ///
+    /// # Errors
+    /// As [`Self::encode_batch`]; [`ErrorKind::Interrupted`] if `go_on` says no.
+    pub fn encode_batch_while(
+        &self,
+        conversations: &[Input<'_>],
+        options: EncodeOptions<'_>,
+        num_threads: Option<NonZero<usize>>,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<EncodedBatch> {
         self.check(options)?;
         let threads = batch::thread_count(num_threads, conversations.len());
-        let encoded = batch::ordered_map(
+        let encoded = batch::try_ordered_map(
             conversations.len(),
             threads,
             || self.checkout(),
@@ -360,10 +390,9 @@ impl Encoder {
                 });
                 rows.map_err(|error| error.at_index(index).at("conversations"))
             },
-        );
-        Ok(EncodedBatch::from_rows(
-            encoded.into_iter().collect::<Result<_>>()?,
-        ))
+            go_on,
+        )?;
+        Ok(EncodedBatch::from_rows(encoded))
     }
 
     /// Scratch for one thread, given back when it is dropped.

@@ -129,7 +129,7 @@ pub enum OnEmpty {
     /// It is kept, and counted.
     #[default]
     Keep,
-    /// A dataset leaves it out, and counts it; a single conversation cannot be left out, and is kept.
+    /// A batch or a dataset leaves it out, and counts it; a single conversation cannot be left out, and is kept.
     Skip,
     /// It is an error.
     Raise,

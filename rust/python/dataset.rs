@@ -64,6 +64,7 @@ pub(super) fn prepare<'py>(
     dict.set_item("written", summary.written)?;
     dict.set_item("rows", summary.rows)?;
     dict.set_item("skipped", summary.skipped)?;
+    dict.set_item("skipped_rows", summary.skipped_rows)?;
     dict.set_item("failed", summary.failed)?;
     let failures: Vec<PyErr> = summary
         .failures

@@ -1,5 +1,6 @@
 //! Results as Python sees them: numpy arrays that own their memory, and views of them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray as _, PyArray1, PyArrayMethods as _};
@@ -308,6 +309,14 @@ fn from_finding_fields(list: Vec<findings::Fields>) -> PyResult<Vec<Finding>> {
     list.into_iter().map(findings::from_fields).collect()
 }
 
+/// What a batch keeps of each row, and the rows left out, as they are pickled.
+type RowParts = (
+    Vec<usize>,
+    Vec<NoticeCounts>,
+    Vec<Vec<findings::Fields>>,
+    BTreeMap<String, u64>,
+);
+
 fn index_array(py: Python<'_>, indices: &[usize]) -> Py<PyArray1<i64>> {
     let index = |index: &usize| (*index as u64).cast_signed();
     let indices: Vec<i64> = indices.iter().map(index).collect();
@@ -328,6 +337,7 @@ pub(super) struct EncodedBatch {
     sources: Vec<usize>,
     notices: Vec<Notices>,
     findings: Vec<Vec<Finding>>,
+    skipped: BTreeMap<String, u64>,
 }
 
 impl EncodedBatch {
@@ -344,7 +354,12 @@ impl EncodedBatch {
     }
 
     pub(super) fn new(py: Python<'_>, batch: encoded::EncodedBatch, masked: Masked) -> Self {
+        let mut skipped = BTreeMap::new();
+        for reason in batch.left_out {
+            *skipped.entry(reason.as_str().to_owned()).or_default() += 1;
+        }
         Self {
+            skipped,
             input_ids: ids_array(py, batch.input_ids),
             loss_mask: batch.loss_mask.into_pyarray(py).unbind(),
             offsets: index_array(py, &batch.offsets),
@@ -398,6 +413,11 @@ impl EncodedBatch {
     #[getter]
     fn sources(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         index_array(py, &self.sources)
+    }
+
+    #[getter]
+    fn skipped(&self) -> BTreeMap<String, u64> {
+        self.skipped.clone()
     }
 
     #[getter]
@@ -470,7 +490,7 @@ impl EncodedBatch {
             ),
             (&this.weights, &this.weight_offsets),
             this.masked.names(),
-            (&this.sources, notices, findings),
+            (&this.sources, notices, findings, &this.skipped),
         );
         let rebuild = slf.get_type().getattr("_rebuild")?;
         Ok((rebuild, parts.into_pyobject(py)?.into_any()))
@@ -484,7 +504,7 @@ impl EncodedBatch {
         spans: (Spans, Vec<usize>),
         weights: (Vec<MessageWeight>, Vec<usize>),
         masked: (String, String),
-        rows: (Vec<usize>, Vec<NoticeCounts>, Vec<Vec<findings::Fields>>),
+        rows: RowParts,
     ) -> PyResult<Self> {
         Python::attach(|py| {
             Ok(Self {
@@ -504,6 +524,7 @@ impl EncodedBatch {
                     .into_iter()
                     .map(from_finding_fields)
                     .collect::<PyResult<_>>()?,
+                skipped: rows.3,
             })
         })
     }

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::python::convert::{self, Refusal, Strings};
 use crate::python::encoded::{EncodedBatch, EncodedConversation, Masked};
 use crate::python::error::to_pyerr;
+use crate::python::interrupt::Listener;
 use crate::python::options::{ENCODE_OPTIONS, Options};
 use crate::python::tokenizer::Tokenizer;
 
@@ -176,7 +177,14 @@ impl Encoder {
         let core = &*self.core;
         let encode = options.encode(py, core.template())?;
         let num_threads = options.num_threads;
-        let batch = py.detach(|| core.encode_batch(&inputs, encode, num_threads));
+        let listener = Listener::new();
+        let batch = py.detach(|| {
+            let go_on = || listener.heard_nothing();
+            core.encode_batch_while(&inputs, encode, num_threads, &go_on)
+        });
+        if let Some(raised) = listener.into_raised() {
+            return Err(raised);
+        }
         let batch = batch.map_err(|error| to_pyerr(py, &error))?;
         Ok(EncodedBatch::new(py, batch, self.masked(encode.mask)))
     }
@@ -240,6 +248,8 @@ pub(super) fn encode_conversation(
 ) -> PyResult<EncodedConversation> {
     let py = messages.py();
     let kept = || ENCODERS.lock().unwrap_or_else(PoisonError::into_inner);
+    // One encoder for all spellings of a name.
+    let model = Template::from_name(model).map_or(model, |template| template.name());
     let known = kept().get(model).map(|encoder| encoder.clone_ref(py));
     // Loaded without the lock, which must not be held while another thread may need the GIL.
     let encoder = if let Some(encoder) = known {

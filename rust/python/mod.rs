@@ -10,6 +10,7 @@ mod encoded;
 mod encoder;
 mod error;
 mod findings;
+mod interrupt;
 mod options;
 mod spans;
 mod tokenizer;

@@ -54,6 +54,8 @@ def counts(summary: PrepareSummary, seconds: float) -> Table:
     table.add_row("  written", f"{summary['written']:,}", style="green")
     if summary["rows"] != summary["written"]:
         table.add_row("  rows", f"{summary['rows']:,}", "reasoning expanded")
+    for reason, count in summary["skipped_rows"].items():
+        table.add_row("  left out", f"{count:,}", f"rows of these: {reason}", style="yellow")
     for reason, count in summary["skipped"].items():
         table.add_row("  skipped", f"{count:,}", reason, style="yellow")
     for kind, count in summary["failed"].items():

@@ -1,0 +1,48 @@
+//! Ctrl-C while native code runs: Python hears of it only when it is asked, on its main thread.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+/// How long a signal may go unheard. Asking takes the GIL, which other threads want.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Asks Python for signals now and then.
+pub(super) struct Listener {
+    asked: Mutex<Instant>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Listener {
+    pub(super) fn new() -> Self {
+        Self {
+            asked: Mutex::new(Instant::now()),
+            raised: Mutex::default(),
+        }
+    }
+
+    /// Whether no signal handler has raised. To be called from all threads that work, with the GIL released.
+    pub(super) fn heard_nothing(&self) -> bool {
+        // Whoever finds it taken need not ask.
+        if let Ok(mut asked) = self.asked.try_lock()
+            && asked.elapsed() >= PATIENCE
+        {
+            *asked = Instant::now();
+            if let Err(error) = Python::attach(|py| py.check_signals()) {
+                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        }
+        self.raised
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_none()
+    }
+
+    /// What a handler raised.
+    pub(super) fn into_raised(self) -> Option<PyErr> {
+        self.raised
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
