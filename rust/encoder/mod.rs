@@ -272,12 +272,12 @@ impl Encoder {
         let mut rows = Rows::default();
         let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>| {
             let mut one = EncodedConversation::default();
-            match self.encode_row_into(conversation, options, scratch, &mut one)? {
-                Some(reason) => rows.left_out.push(reason),
-                None => {
-                    one.findings.clone_from(&findings);
-                    rows.rows.push(one);
-                }
+            let left_out = self.encode_row_into(conversation, options, scratch, &mut one)?;
+            if let Some(reason) = left_out {
+                rows.left_out.push(reason);
+            } else {
+                one.findings.clone_from(&findings);
+                rows.rows.push(one);
             }
             Ok(())
         };
