@@ -15,7 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// A conversation that the template cannot render faithfully.
     Conversation,
-    /// A conversation that is odd, where none may be: see [`crate::chat::validation`].
+    /// A conversation in which something is odd, where nothing may be.
     Validation,
     /// Text that is not JSON, or not UTF-8.
     Json,

@@ -29,7 +29,12 @@ impl Listener {
             && asked.elapsed() >= PATIENCE
         {
             *asked = Instant::now();
-            if let Err(error) = Python::attach(|py| py.check_signals()) {
+            #[expect(
+                clippy::redundant_closure_for_method_calls,
+                reason = "the method alone is for one lifetime of the GIL"
+            )]
+            let heard = Python::attach(|py| py.check_signals());
+            if let Err(error) = heard {
                 *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
         }
