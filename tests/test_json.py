@@ -89,3 +89,9 @@ def test_any_value_in_any_spelling(
     text = record(json.dumps(arguments, ensure_ascii=ascii, indent=indent))
     for name in ("kimi-k2", "kimi-k3"):
         assert encoders[name].render(text) == encoders[name].render(json.loads(text))
+
+
+@given(st.lists(st.floats() | st.integers(0, 2**53).map(lambda number: number / 4), min_size=1, max_size=40))
+def test_floats_are_printed_as_python_prints_them(encoders: dict[str, Encoder], floats: list[float]) -> None:
+    arguments = {"floats": floats}
+    assert json.dumps(arguments) in encoders["kimi-k2.5"].render(record(json.dumps(arguments)))

@@ -346,18 +346,43 @@ pub fn write_float(value: f64, out: &mut String) {
         out.push_str(if value > 0.0 { "inf" } else { "-inf" });
         return;
     }
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    // The standard library has as short a form, but of two that are equally near it takes the upper one, and Python the
+    // even one: 2^-25 is 2.980232238769531e-08 there and …5313 here.
+    let mut buffer = zmij::Buffer::new();
+    let shortest = buffer.format_finite(value);
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let leading_zeros = digits.len() - digits.trim_start_matches('0').len();
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..16).contains(&exponent) {
-        let plain = value.to_string();
-        out.push_str(&plain);
-        if !plain.contains('.') {
-            out.push_str(".0");
+    // Where the point stands, counted from the first digit that is not zero.
+    let point = whole.len() as i32 - leading_zeros as i32 + exponent;
+    let digits = digits.trim_matches('0');
+    out.push_str(sign);
+    match (digits.is_empty(), point) {
+        (true, _) => out.push_str("0.0"),
+        (false, 1..=16) => {
+            let point = point.unsigned_abs() as usize;
+            let whole = &digits[..point.min(digits.len())];
+            let fraction = &digits[whole.len()..];
+            let fraction = if fraction.is_empty() { "0" } else { fraction };
+            let _ = write!(out, "{whole:0<point$}.{fraction}");
         }
-    } else {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let _ = write!(out, "{mantissa}e{sign}{:02}", exponent.abs());
+        (false, -3..=0) => {
+            let zeros = point.unsigned_abs() as usize;
+            let _ = write!(out, "0.{:0<zeros$}{digits}", "");
+        }
+        _ => {
+            let (first, rest) = digits.split_at(1);
+            let point_rest = if rest.is_empty() { "" } else { "." };
+            let sign = if point < 1 { '-' } else { '+' };
+            let exponent = (point - 1).abs();
+            let _ = write!(out, "{first}{point_rest}{rest}e{sign}{exponent:02}");
+        }
     }
 }
 
@@ -484,6 +509,15 @@ mod tests {
             ("123456789.125", "123456789.125"),
             ("0.1000000000000000055511151231257827", "0.1"),
             ("5e-324", "5e-324"),
+            ("2.98023223876953125e-08", "2.980232238769531e-08"),
+            ("1700000000123456.25", "1700000000123456.2"),
+            ("1700000000123456.75", "1700000000123456.8"),
+            ("9999999999999998.0", "9999999999999998.0"),
+            ("-1234.5e-7", "-0.00012345"),
+            ("-12e-6", "-1.2e-05"),
+            ("0e5", "0.0"),
+            ("100", "100"),
+            ("120e1", "1200.0"),
             ("NaN", "NaN"),
             ("-Infinity", "-Infinity"),
             ("1e400", "Infinity"),
