@@ -4,6 +4,7 @@ pub mod conversation;
 pub mod expand;
 pub mod json;
 pub mod mask;
+pub mod pairing;
 pub mod segment;
 pub mod templates;
 pub mod tool_call_ids;

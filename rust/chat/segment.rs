@@ -192,6 +192,8 @@ pub struct Facts {
     pub sampled: bool,
     /// Whether the generation prompt supplies it, after the header.
     pub prefilled: bool,
+    /// Whether its message calls tools, be they shown or not.
+    pub calls: bool,
 }
 
 /// A stretch of a rendered conversation with one set of facts.

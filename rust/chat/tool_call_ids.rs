@@ -4,91 +4,90 @@
 //! as `call_9f3c`, takes the name away.
 
 use crate::chat::conversation::{Conversation, Message};
+use crate::chat::pairing::Pairing;
 
-/// How many calls have an id that does not hold the name of their function.
+/// How many calls have an id that does not hold the name of their function as a word of its own.
 #[must_use]
 pub fn hidden_names(messages: &[Message<'_>]) -> u32 {
     let calls = messages.iter().flat_map(|message| &message.tool_calls);
-    let hides = calls.filter(|call| {
-        let name = call.name.unwrap_or("");
-        !call.id.unwrap_or("").contains(name)
-    });
+    let hides = calls.filter(|call| !holds_word(call.id.unwrap_or(""), call.name.unwrap_or("")));
     hides.count() as u32
+}
+
+/// Whether `word` stands in `text` with no letter or digit before or after it.
+fn holds_word(text: &str, word: &str) -> bool {
+    let is_edge = |char: Option<char>| !char.is_some_and(char::is_alphanumeric);
+    let mut found = text.match_indices(word);
+    word.is_empty()
+        || found.any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + word.len()..]);
+            is_edge(before.chars().next_back()) && is_edge(after.chars().next())
+        })
+}
+
+/// What the number in an id counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// The calls of the conversation.
+    Conversation,
+    /// Those of their message.
+    Message,
 }
 
 /// An id in Kimi's form for each call, in order; None for a call whose function has no name.
 #[must_use]
-pub fn canonical(messages: &[Message<'_>]) -> Vec<Option<String>> {
-    let calls = messages.iter().flat_map(|message| &message.tool_calls);
+pub fn canonical(messages: &[Message<'_>], numbering: Numbering) -> Vec<Option<String>> {
+    let calls = messages
+        .iter()
+        .flat_map(|message| message.tool_calls.iter().enumerate());
     calls
         .enumerate()
-        .map(|(n, call)| Some(format!("functions.{}:{n}", call.name?)))
+        .map(|(n, (position, call))| {
+            let n = match numbering {
+                Numbering::Conversation => n,
+                Numbering::Message => position,
+            };
+            Some(format!("functions.{}:{n}", call.name?))
+        })
         .collect()
 }
 
-/// A call that results may still answer.
-struct Open<'v> {
-    id: Option<&'v str>,
-    renamed: Option<&'v str>,
-    is_answered: bool,
-}
-
-/// The conversation with `ids` in place of its own, in calls and in their results.
-///
-/// A result belongs to the call of its place in the turn if that has the same id or it has none itself, else to the first
-/// call of the last assistant message that has its id and no result yet. One that answers no call keeps its id.
+/// The conversation with `ids` in place of its own, in calls and in the results that answer them. A result that answers no call
+/// keeps its id.
 #[must_use]
-pub fn renamed<'v>(conversation: &Conversation<'v>, ids: &'v [Option<String>]) -> Conversation<'v> {
-    let mut messages = conversation.messages.clone();
-    let mut ids = ids.iter().map(Option::as_deref);
-    let mut open: Vec<Open<'v>> = Vec::new();
-    let mut results = 0;
-    for message in &mut messages {
-        if message.is_assistant() {
-            open.clear();
-            results = 0;
-            for call in &mut message.tool_calls {
-                let renamed = ids.next().flatten();
-                open.push(Open {
-                    id: call.id,
-                    renamed,
-                    is_answered: false,
-                });
-                call.id = renamed.or(call.id);
-            }
-        } else if message.role == "tool" {
-            let at_its_place = open.get(results).is_some_and(|call| {
-                message.tool_call_id.is_none() || call.id == message.tool_call_id
-            });
-            let by_id = || {
-                let mut calls = open.iter();
-                calls.position(|call| call.id == message.tool_call_id && !call.is_answered)
-            };
-            let answered = if at_its_place { Some(results) } else { by_id() };
-            if let Some(call) = answered.and_then(|position| open.get_mut(position)) {
-                call.is_answered = true;
-                message.tool_call_id = call.renamed.or(message.tool_call_id);
-            }
-            results += 1;
+pub fn renamed<'v>(
+    conversation: &Conversation<'v>,
+    pairing: &Pairing,
+    ids: &'v [Option<String>],
+) -> Conversation<'v> {
+    let mut renamed = conversation.clone();
+    let messages = &mut renamed.messages;
+    let ids = |call: usize| ids.get(call).and_then(Option::as_deref);
+    for (index, call) in pairing.calls.iter().enumerate() {
+        let call = &mut messages[call.message].tool_calls[call.position];
+        call.id = ids(index).or(call.id);
+    }
+    for &(message, answer) in &pairing.answers {
+        if let Some(id) = answer.call().and_then(ids) {
+            messages[message].tool_call_id = Some(id);
         }
     }
-    Conversation {
-        messages,
-        tools: conversation.tools,
-    }
+    renamed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::chat::json::Value;
+    use crate::chat::templates::CallsNamedBy;
 
     /// The ids after renaming: of calls as they are, of results in brackets.
     fn ids(messages: &str) -> Vec<String> {
         let value = Value::from_json(messages.as_bytes()).unwrap();
         let conversation = Conversation::from_value(&value, None).unwrap();
-        let ids = canonical(&conversation.messages);
-        let renamed = renamed(&conversation, &ids);
+        let pairing = Pairing::of(&conversation.messages, CallsNamedBy::Id);
+        let ids = canonical(&conversation.messages, Numbering::Conversation);
+        let renamed = renamed(&conversation, &pairing, &ids);
         let mut found = Vec::new();
         for message in &renamed.messages {
             found.extend(
@@ -151,6 +150,54 @@ mod tests {
                 "[functions.f:1]"
             ]
         );
+    }
+
+    #[test]
+    fn results_find_their_calls_wherever_they_stand() {
+        let answer = r#"{"role": "assistant", "content": "wait"}"#.to_owned();
+        let unnamed = r#"{"role": "tool", "content": "r"}"#.to_owned();
+        for (chat, expected) in [
+            (
+                vec![
+                    calls(&[("x", "f"), ("y", "g")]),
+                    result("x"),
+                    answer,
+                    result("y"),
+                ],
+                [
+                    "functions.f:0",
+                    "functions.g:1",
+                    "[functions.f:0]",
+                    "[functions.g:1]",
+                ],
+            ),
+            (
+                vec![calls(&[("x", "f"), ("y", "g")]), result("y"), unnamed],
+                [
+                    "functions.f:0",
+                    "functions.g:1",
+                    "[functions.g:1]",
+                    "[functions.f:0]",
+                ],
+            ),
+        ] {
+            assert_eq!(ids(&format!("[{}]", chat.join(", "))), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_is_shown_as_a_word() {
+        for (id, name, is_hidden) in [
+            ("functions.ls:0", "ls", false),
+            ("call_ls_9", "ls", false),
+            ("call_x7lsQ9", "ls", true),
+            ("call_def", "f", true),
+            ("functions.get_weather:3", "get_weather", false),
+            ("", "f", true),
+            ("call_1", "", false),
+        ] {
+            assert_eq!(!holds_word(id, name), is_hidden, "{id} {name}");
+        }
     }
 
     #[test]

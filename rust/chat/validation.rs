@@ -12,7 +12,9 @@ use crate::chat::conversation::{
     Arguments, Content, Conversation, Ignored, Message, PartKind, ToolCall,
 };
 use crate::chat::json::{self, Value};
+use crate::chat::pairing::{Answer, Call, Pairing};
 use crate::chat::segment::Role;
+use crate::chat::templates::{CallsNamedBy, ToolNulls};
 use crate::chat::tool_declaration::{Step, first_padding};
 use crate::error::{Error, ErrorKind, Place};
 
@@ -27,6 +29,8 @@ pub enum FindingCode {
     MissingToolResult,
     /// A result that does not say which call it answers.
     ToolResultWithoutId,
+    /// A call without an id, where the template shows nothing else of what is called.
+    ToolCallWithoutId,
     /// Two calls of one message with the same id.
     DuplicateToolCallId,
     /// Calls on a message that is not the assistant's, which no template shows.
@@ -51,11 +55,12 @@ pub enum FindingCode {
 
 impl FindingCode {
     /// Every code with its name.
-    pub const ALL: [(Self, &'static str); 14] = [
+    pub const ALL: [(Self, &'static str); 15] = [
         (Self::OrphanToolResult, "orphan_tool_result"),
         (Self::DuplicateToolResult, "duplicate_tool_result"),
         (Self::MissingToolResult, "missing_tool_result"),
         (Self::ToolResultWithoutId, "tool_result_without_id"),
+        (Self::ToolCallWithoutId, "tool_call_without_id"),
         (Self::DuplicateToolCallId, "duplicate_tool_call_id"),
         (
             Self::ToolCallsOutsideAssistant,
@@ -135,36 +140,56 @@ impl Finding {
     }
 }
 
+/// How a conversation is looked at: some things are odd for one template, and another's own form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// How the template names the function of a call.
+    pub calls_named_by: CallsNamedBy,
+    /// What becomes of nulls in tool declarations.
+    pub tool_nulls: ToolNulls,
+}
+
 /// All that is odd in a conversation: first what single messages hold, in their order, then what calls and results make of each
 /// other, then the tools.
 #[must_use]
-pub fn findings(conversation: &Conversation<'_>) -> Vec<Finding> {
+pub fn findings(conversation: &Conversation<'_>, view: View) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut is_padded = false;
     for (index, message) in conversation.messages.iter().enumerate() {
-        check_message(message, &mut |finding: Finding| {
+        check_message(message, view, &mut |finding: Finding| {
             let is_padding = finding.code == FindingCode::NullPadding;
             if !(is_padding && std::mem::replace(&mut is_padded, true)) {
                 found.push(finding.at_index(index).at("messages"));
             }
         });
     }
-    pair_results(&conversation.messages, &mut |index, finding| {
-        found.push(finding.at_index(index).at("messages"));
-    });
-    if !is_padded && let Some(way) = first_padding(conversation.tools) {
-        let message = "null counts as absent here, and the model's own code may print it";
-        let finding = Finding::new(FindingCode::NullPadding, message);
-        let step = |finding: Finding, step: Step<'_>| match step {
-            Step::Key(key) => finding.at(key.to_owned()),
-            Step::Index(index) => finding.at_index(index),
-        };
-        found.push(way.into_iter().fold(finding, step).at("tools"));
+    check_pairing(
+        &conversation.messages,
+        view.calls_named_by,
+        &mut |index, finding| {
+            found.push(finding.at_index(index).at("messages"));
+        },
+    );
+    if view.tool_nulls == ToolNulls::Absent
+        && !is_padded
+        && let Some(way) = first_padding(conversation.tools)
+    {
+        found.push(padding_in_tools(way));
     }
     found
 }
 
-fn check_message(message: &Message<'_>, add: &mut impl FnMut(Finding)) {
+fn padding_in_tools(way: Vec<Step<'_>>) -> Finding {
+    let message = "null counts as absent here, and the model's own code may print it";
+    let finding = Finding::new(FindingCode::NullPadding, message);
+    let step = |finding: Finding, step: Step<'_>| match step {
+        Step::Key(key) => finding.at(key.to_owned()),
+        Step::Index(index) => finding.at_index(index),
+    };
+    way.into_iter().fold(finding, step).at("tools")
+}
+
+fn check_message(message: &Message<'_>, view: View, add: &mut impl FnMut(Finding)) {
     let role = Role::from_name(message.role);
     if role == Role::Other {
         let message = format!(
@@ -174,7 +199,20 @@ fn check_message(message: &Message<'_>, add: &mut impl FnMut(Finding)) {
         );
         add(Finding::new(FindingCode::UnknownRole, message).at("role"));
     }
+    if view.tool_nulls == ToolNulls::Absent
+        && let Some(way) = first_padding(message.tools)
+    {
+        add(padding_in_tools(way));
+    }
     for ignored in &message.ignored {
+        let is_beside_the_point = match ignored {
+            // Servers repeat it there, in other forms.
+            Ignored::Reasoning(_) => role != Role::Assistant || !message.reasoning.is_absent(),
+            Ignored::ToolCalls | Ignored::Flag(_) | Ignored::NullMedia { .. } => false,
+        };
+        if is_beside_the_point {
+            continue;
+        }
         add(match ignored {
             Ignored::ToolCalls => Finding::new(
                 FindingCode::ToolCallsOutsideAssistant,
@@ -215,11 +253,11 @@ fn check_message(message: &Message<'_>, add: &mut impl FnMut(Finding)) {
             );
             add(Finding::new(FindingCode::InlineThink, message).at("content"));
         }
-        check_calls(&message.tool_calls, add);
+        check_calls(&message.tool_calls, view, add);
     }
 }
 
-fn check_calls(calls: &[ToolCall<'_>], add: &mut impl FnMut(Finding)) {
+fn check_calls(calls: &[ToolCall<'_>], view: View, add: &mut impl FnMut(Finding)) {
     let mut ids: FxHashMap<&str, usize> = FxHashMap::default();
     for (index, call) in calls.iter().enumerate() {
         if let Some(id) = call.id.filter(|id| !id.is_empty())
@@ -229,8 +267,13 @@ fn check_calls(calls: &[ToolCall<'_>], add: &mut impl FnMut(Finding)) {
             let finding = Finding::new(FindingCode::DuplicateToolCallId, message).at("id");
             add(finding.at_index(index).at("tool_calls"));
         }
+        if view.calls_named_by == CallsNamedBy::Id && call.id.is_none_or(str::is_empty) {
+            let message = "templates from K2 to K2.7 print an empty id, and show nothing else of what is called";
+            let finding = Finding::new(FindingCode::ToolCallWithoutId, message);
+            add(finding.at_index(index).at("tool_calls"));
+        }
         if let Arguments::Text(text) = call.arguments
-            && let Some(finding) = check_arguments(text)
+            && let Some(finding) = check_arguments(text, view)
         {
             let finding = finding.at("arguments").at("function");
             add(finding.at_index(index).at("tool_calls"));
@@ -238,98 +281,65 @@ fn check_calls(calls: &[ToolCall<'_>], add: &mut impl FnMut(Finding)) {
     }
 }
 
-fn check_arguments(text: &str) -> Option<Finding> {
-    if json::is_object(text) {
+fn check_arguments(text: &str, view: View) -> Option<Finding> {
+    let is_none = view.calls_named_by == CallsNamedBy::Function && text.trim().is_empty();
+    if is_none || json::is_object(text) {
         return None;
     }
-    let inner = match Value::from_possible_json(text) {
-        Ok(Some(Value::String(inner))) if json::is_object(&inner) => true,
-        Ok(_) | Err(_) => false,
-    };
-    Some(if inner {
-        let message = "expected the JSON of an object, found that JSON as a JSON string";
-        Finding::new(FindingCode::DoubleEncodedArguments, message)
-    } else {
-        let message = "expected the JSON of an object, found other text";
-        Finding::new(FindingCode::MalformedArguments, message)
-    })
+    match Value::from_possible_json(text) {
+        Ok(Some(Value::String(inner))) if json::is_object(&inner) => Some(Finding::new(
+            FindingCode::DoubleEncodedArguments,
+            "expected the JSON of an object, found that JSON as a JSON string",
+        )),
+        Ok(_) => Some(Finding::new(
+            FindingCode::MalformedArguments,
+            "expected the JSON of an object, found other text",
+        )),
+        // It is JSON that Python reads, and a template that shows it as it is can show it.
+        Err(_) => None,
+    }
 }
 
-/// Matches results to calls. A result answers the latest call of its id that has none; of calls with one id in one message
-/// the first.
-fn pair_results(messages: &[Message<'_>], add: &mut impl FnMut(usize, Finding)) {
-    struct Call {
-        message: usize,
-        position: usize,
-        is_answered: bool,
-    }
-    let mut calls: Vec<Call> = Vec::new();
-    // The calls of an id that have no result yet, the next to be answered last.
-    let mut open: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-    // Where the calls of the last message with calls begin.
-    let mut latest = 0;
-    for (index, message) in messages.iter().enumerate() {
-        if !message.tool_calls.is_empty() {
-            latest = calls.len();
-            calls.extend((0..message.tool_calls.len()).map(|position| Call {
-                message: index,
-                position,
-                is_answered: false,
-            }));
-            for (position, call) in message.tool_calls.iter().enumerate().rev() {
-                if let Some(id) = call.id.filter(|id| !id.is_empty()) {
-                    open.entry(id).or_default().push(latest + position);
-                }
-            }
-        }
-        if message.role != "tool" {
-            continue;
-        }
-        let Some(id) = message.result_id().filter(|id| !id.is_empty()) else {
-            let by_place = calls[latest..].iter_mut().find(|call| !call.is_answered);
-            let answered = by_place.map(|call| call.is_answered = true);
-            let message = if answered.is_some() {
-                "the call that this answers is not named: K2 templates print an empty id"
-            } else {
-                "no call is named, and none before this is without a result"
-            };
-            let code = match answered {
-                Some(()) => FindingCode::ToolResultWithoutId,
-                None => FindingCode::OrphanToolResult,
-            };
-            add(index, Finding::new(code, message));
-            continue;
+/// What calls and results make of each other.
+fn check_pairing(
+    messages: &[Message<'_>],
+    calls_named_by: CallsNamedBy,
+    add: &mut impl FnMut(usize, Finding),
+) {
+    let pairing = Pairing::of(messages, calls_named_by);
+    for &(index, answer) in &pairing.answers {
+        let finding = match answer {
+            Answer::Named(_) => continue,
+            // A result without an id is K3's own form.
+            Answer::Placed(_) if calls_named_by == CallsNamedBy::Function => continue,
+            Answer::Placed(_) => Finding::new(
+                FindingCode::ToolResultWithoutId,
+                "the call that this answers is not named: templates from K2 to K2.7 print an empty id",
+            ),
+            Answer::Again => Finding::new(
+                FindingCode::DuplicateToolResult,
+                "the call that this answers has a result already",
+            )
+            .at("tool_call_id"),
+            Answer::Unknown => Finding::new(
+                FindingCode::OrphanToolResult,
+                "no call before this has this id",
+            )
+            .at("tool_call_id"),
+            Answer::Nothing => Finding::new(
+                FindingCode::OrphanToolResult,
+                "no call is named, and none before this is without a result",
+            ),
         };
-        let known = open.get_mut(id);
-        let is_known = known.is_some();
-        // A result without an id may have taken the call in the meantime.
-        let next = known.and_then(|open| {
-            std::iter::from_fn(|| open.pop()).find(|&call| !calls[call].is_answered)
-        });
-        if let Some(call) = next {
-            calls[call].is_answered = true;
-            continue;
-        }
-        let finding = if is_known {
-            let message = "the call that this answers has a result already";
-            Finding::new(FindingCode::DuplicateToolResult, message)
-        } else {
-            let message = "no call before this has this id";
-            Finding::new(FindingCode::OrphanToolResult, message)
-        };
-        add(index, finding.at("tool_call_id"));
+        add(index, finding);
     }
     // The last message may well be a call that nobody has answered yet.
-    let missing = calls
-        .iter()
-        .filter(|call| !call.is_answered && call.message + 1 < messages.len());
-    for call in missing {
+    let is_missing = |call: &&Call| !call.is_answered && call.message + 1 < messages.len();
+    for call in pairing.calls.iter().filter(is_missing) {
         let message = "no result after this answers this call";
         let finding = Finding::new(FindingCode::MissingToolResult, message);
-        add(
-            call.message,
-            finding.at_index(call.position).at("tool_calls"),
-        );
+        let finding = finding.at_index(call.position).at("tool_calls");
+        add(call.message, finding);
     }
 }
 
@@ -367,9 +377,22 @@ mod tests {
 
     /// The findings in a conversation: place and code of each.
     fn found(json: &str) -> Vec<String> {
+        found_by(json, K2)
+    }
+
+    const K2: View = View {
+        calls_named_by: CallsNamedBy::Id,
+        tool_nulls: ToolNulls::Absent,
+    };
+    const K3: View = View {
+        calls_named_by: CallsNamedBy::Function,
+        tool_nulls: ToolNulls::Absent,
+    };
+
+    fn found_by(json: &str, view: View) -> Vec<String> {
         let value = Value::from_json(json.as_bytes()).unwrap();
         let conversation = Conversation::from_value(&value, None).unwrap();
-        findings(&conversation)
+        findings(&conversation, view)
             .iter()
             .map(|finding| format!("{} {}", finding.place().path(), finding.code().as_str()))
             .collect()
@@ -507,6 +530,7 @@ mod tests {
             ),
             (&call(r#""{\"a\": NaN}""#), ""),
             (&call(r#"{"a": 1}"#), ""),
+            (&call(r#""{\"a\": \"\\ud83d\"}""#), ""),
             (&call(r#""""#), &format!("{arguments} malformed_arguments")),
             (&call(r#""{""#), &format!("{arguments} malformed_arguments")),
             (
@@ -531,6 +555,53 @@ mod tests {
     }
 
     #[test]
+    fn what_is_one_templates_own_form_is_odd_for_another() {
+        let unnamed = r#"[
+            {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": " "}}]},
+            {"role": "tool", "id": "a", "tool": "f"}, {"role": "user", "content": "x"}]"#;
+        assert_eq!(
+            found_by(unnamed, K2),
+            [
+                "messages[0].tool_calls[0] tool_call_without_id",
+                "messages[0].tool_calls[0].function.arguments malformed_arguments",
+                "messages[1] tool_result_without_id",
+            ]
+        );
+        assert_eq!(
+            found_by(&unnamed.replace(r#""id": "a", "#, ""), K3),
+            [] as [&str; 0]
+        );
+        let named = unnamed.replace(r#"{"function""#, r#"{"id": "a", "function""#);
+        assert_eq!(found_by(&named, K3), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn reasoning_that_servers_repeat_under_another_key_is_fine() {
+        for message in [
+            r#"{"role": "assistant", "content": "x", "reasoning": "r", "reasoning_details": [{}]}"#,
+            r#"{"role": "assistant", "content": "x", "reasoning_content": "r", "thinking_blocks": [{}]}"#,
+            r#"{"role": "user", "content": "x", "think": true}"#,
+        ] {
+            assert_eq!(found(&format!("[{message}]")), [] as [&str; 0], "{message}");
+        }
+    }
+
+    #[test]
+    fn padding_of_tools_that_are_printed_or_added_later() {
+        let tool = r#"[{"function": {"strict": null}}]"#;
+        let added = format!(r#"[{{"role": "system", "tools": {tool}}}]"#);
+        assert_eq!(
+            found_by(&added, K3),
+            ["messages[0].tools[0].function.strict null_padding"]
+        );
+        let declared = format!(r#"{{"messages": [], "tools": {tool}}}"#);
+        for json in [added, declared] {
+            let tool_nulls = ToolNulls::AsReference;
+            assert_eq!(found_by(&json, View { tool_nulls, ..K3 }), [] as [&str; 0]);
+        }
+    }
+
+    #[test]
     fn padding_is_found_once() {
         let padded = r#"{"messages": [], "tools": [{"type": "function"}, {"function": {"parameters": {"anyOf": [true, {"title": null}]}, "strict": null}}]}"#;
         assert_eq!(
@@ -543,7 +614,7 @@ mod tests {
     fn a_finding_as_an_error_has_code_and_place() {
         let value = Value::from_json(br#"[{"role": "tool", "tool_call_id": "a"}]"#).unwrap();
         let conversation = Conversation::from_value(&value, None).unwrap();
-        let error = findings(&conversation)[0].to_error();
+        let error = findings(&conversation, K2)[0].to_error();
         assert_eq!(error.kind(), ErrorKind::Validation);
         assert_eq!(
             error.to_string(),

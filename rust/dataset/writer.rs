@@ -147,6 +147,7 @@ mod tests {
             part: Part::Text,
             sampled: true,
             prefilled: false,
+            calls: false,
         };
         let mut row = EncodedConversation {
             input_ids: vec![163_586, 7],

@@ -19,12 +19,13 @@ pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds
 use crate::chat::conversation::Conversation;
 use crate::chat::expand;
 use crate::chat::json::Value;
+use crate::chat::pairing::Pairing;
 use crate::chat::segment::{Body, ControlToken, Segment, Segments};
 use crate::chat::templates::{
     CallsNamedBy, RenderOptions, ShownReasoning, SpelledTokens, Template,
 };
-use crate::chat::tool_call_ids;
-use crate::chat::validation::{self, Finding};
+use crate::chat::tool_call_ids::{self, Numbering};
+use crate::chat::validation::{self, Finding, View};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenizer::{self, TokenId, Tokenizer};
 
@@ -219,7 +220,7 @@ impl Encoder {
             dropped_reasoning,
             hidden_tool_names: match self.template.calls_named_by() {
                 CallsNamedBy::Id => tool_call_ids::hidden_names(&conversation.messages),
-                CallsNamedBy::Function => 0,
+                CallsNamedBy::Function | CallsNamedBy::Place => 0,
             },
             cut_tokens: 0,
         };
@@ -260,14 +261,18 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<Rows> {
         self.check(options)?;
-        let findings = found(conversation, options.validate)?;
-        let ids = match (options.tool_call_ids, self.template.calls_named_by()) {
-            (ToolCallIds::Canonical, CallsNamedBy::Id) => {
-                tool_call_ids::canonical(&conversation.messages)
-            }
-            _ => Vec::new(),
+        let findings = self.findings(conversation, options)?;
+        let numbering = match (options.tool_call_ids, self.template.calls_named_by()) {
+            (ToolCallIds::Canonical, CallsNamedBy::Id) => Some(Numbering::Conversation),
+            (ToolCallIds::Canonical, CallsNamedBy::Place) => Some(Numbering::Message),
+            (ToolCallIds::Canonical, CallsNamedBy::Function) | (ToolCallIds::Verbatim, _) => None,
         };
-        let renamed = (!ids.is_empty()).then(|| tool_call_ids::renamed(conversation, &ids));
+        let messages = &conversation.messages;
+        let ids = numbering.map(|numbering| tool_call_ids::canonical(messages, numbering));
+        let renamed = ids.as_ref().map(|ids| {
+            let pairing = Pairing::of(messages, self.template.calls_named_by());
+            tool_call_ids::renamed(conversation, &pairing, ids)
+        });
         let conversation = renamed.as_ref().unwrap_or(conversation);
         let mut rows = Rows::default();
         let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>| {
@@ -304,6 +309,25 @@ impl Encoder {
             _ => encode(conversation, options)?,
         }
         Ok(rows)
+    }
+
+    fn findings(
+        &self,
+        conversation: &Conversation<'_>,
+        options: EncodeOptions<'_>,
+    ) -> Result<Vec<Finding>> {
+        if options.validate == Validate::Off {
+            return Ok(Vec::new());
+        }
+        let view = View {
+            calls_named_by: self.template.calls_named_by(),
+            tool_nulls: options.render.tool_nulls,
+        };
+        let findings = validation::findings(conversation, view);
+        match findings.first() {
+            Some(first) if options.validate == Validate::Strict => Err(first.to_error()),
+            _ => Ok(findings),
+        }
     }
 
     /// Refuses options that the template, or each other, rule out, whatever the conversation.
@@ -406,17 +430,6 @@ impl Encoder {
             encoder: self,
             scratch: idle.unwrap_or_default(),
         }
-    }
-}
-
-fn found(conversation: &Conversation<'_>, validate: Validate) -> Result<Vec<Finding>> {
-    if validate == Validate::Off {
-        return Ok(Vec::new());
-    }
-    let findings = validation::findings(conversation);
-    match findings.first() {
-        Some(first) if validate == Validate::Strict => Err(first.to_error()),
-        _ => Ok(findings),
     }
 }
 

@@ -88,7 +88,6 @@ struct Landmarks {
 impl Landmarks {
     fn find(facts: impl Iterator<Item = Facts>) -> Self {
         let mut landmarks = Self::default();
-        let mut answer_before = None;
         for facts in facts {
             match (facts.role, facts.message_index) {
                 (Role::User, Some(index)) => {
@@ -96,13 +95,9 @@ impl Landmarks {
                     landmarks.last_user = Some(index);
                 }
                 (Role::Assistant, Some(index)) => {
-                    if landmarks.last_assistant != Some(index) {
-                        answer_before = landmarks.final_answer;
-                        landmarks.last_assistant = Some(index);
+                    landmarks.last_assistant = Some(index);
+                    if !facts.calls {
                         landmarks.final_answer = Some(index);
-                    }
-                    if facts.part == Part::ToolCallMarker {
-                        landmarks.final_answer = answer_before;
                     }
                 }
                 _ => {}
@@ -124,6 +119,7 @@ mod tests {
             part,
             sampled,
             prefilled,
+            calls: matches!((role, message_index), (Role::Assistant, 1 | 5)),
         }
     }
 

@@ -128,6 +128,8 @@ pub(super) struct Writer<'s> {
     pub role: Role,
     /// None for what no message holds.
     pub message_index: Option<u32>,
+    /// Whether the message calls tools.
+    pub calls: bool,
 }
 
 impl<'s> Writer<'s> {
@@ -141,6 +143,7 @@ impl<'s> Writer<'s> {
             segments,
             role: Role::from_name(message.role),
             message_index: Some(index as u32),
+            calls: !message.tool_calls.is_empty(),
         }
     }
 
@@ -150,6 +153,7 @@ impl<'s> Writer<'s> {
             segments,
             role,
             message_index: None,
+            calls: false,
         }
     }
 
@@ -328,6 +332,7 @@ impl<'s> Writer<'s> {
             part,
             sampled: self.is_turn() && !supplied,
             prefilled: false,
+            calls: self.calls,
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) const DEFINITION: Definition = Definition {
     spelled_tokens: SpelledTokens::BecomeTokens,
     shown_reasoning: ShownReasoning::None,
     thinking_switch: false,
-    calls_named_by: CallsNamedBy::Function,
+    calls_named_by: CallsNamedBy::Place,
     marks: Marks {
         holds: &["tool_calls_section_begin", "You are a helpful assistant"],
         lacks: &["<think>"],

@@ -146,6 +146,7 @@ fn messages(
         let index = placed.index;
         let message = &conversation.messages[index];
         let mut writer = Writer::new(segments, Role::from_name(message.role), Some(index as u32));
+        writer.calls = !message.tool_calls.is_empty();
         let written = match writer.role {
             Role::System if !message.tools.is_empty() => {
                 let tools = tool_declaration::sorted_json(message.tools);
@@ -199,6 +200,8 @@ struct Writer<'s> {
     segments: &'s mut Segments,
     role: Role,
     message_index: Option<u32>,
+    /// Whether the message calls tools.
+    calls: bool,
 }
 
 impl<'s> Writer<'s> {
@@ -207,6 +210,7 @@ impl<'s> Writer<'s> {
             segments,
             role,
             message_index,
+            calls: false,
         }
     }
 
@@ -386,6 +390,7 @@ impl<'s> Writer<'s> {
             part,
             sampled: sampled && is_turn,
             prefilled,
+            calls: self.calls,
         }
     }
 }

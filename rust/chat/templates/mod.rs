@@ -91,6 +91,8 @@ pub enum ShownReasoning {
 pub enum CallsNamedBy {
     /// By the id of the call, as it was given.
     Id,
+    /// By an id that it makes of the name and of the place in the message; a result keeps the id that it was given.
+    Place,
     /// By the name itself.
     Function,
 }

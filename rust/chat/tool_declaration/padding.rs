@@ -7,15 +7,16 @@
 use crate::chat::json::{Object, Value};
 
 /// The keywords whose value may be null, and may hold nulls.
-const DATA: [&str; 4] = ["default", "const", "enum", "examples"];
+const DATA: [&str; 5] = ["default", "const", "enum", "examples", "example"];
 
 /// The keywords below which keys are names that the author of the schema chose.
-const NAMES: [&str; 5] = [
+const NAMES: [&str; 6] = [
     "properties",
     "$defs",
     "definitions",
     "patternProperties",
     "dependentSchemas",
+    "dependencies",
 ];
 
 /// What the keys of an object are.
