@@ -123,7 +123,7 @@ def test_a_conversation_and_its_spans_print_themselves(encoder: Encoder) -> None
     one = encoder.encode_conversation([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}])
     assert repr(one) == "EncodedConversation(12 tokens, 2 trained, 8 spans)"
     assert repr(one.spans[0]) == (
-        "Span(role='user', part='header', message_index=0, start=0, end=3, sampled=False, prefilled=False)"
+        "Span(role='user', part='header', message_index=0, start=0, end=3, sampled=False, prefilled=False, calls=False)"
     )
     assert repr(encoder.encode_batch([CHAT[:1]])) == "EncodedBatch(1 conversations, 7 tokens)"
     assert repr(encoder) == "Encoder('kimi-k2.5', template='kimi-k2.5')"
@@ -588,6 +588,13 @@ def test_a_key_of_another_type_is_absent(encoder: Encoder) -> None:
 def test_spans_can_be_counted(encoder: Encoder) -> None:
     spans = encoder.encode_conversation(CHAT).spans
     assert len({*spans, *spans}) == len(spans)
+
+
+def test_spans_can_be_pickled_and_compared(encoder: Encoder) -> None:
+    one = encoder.encode_conversation(CHAT)
+    assert pickle.loads(pickle.dumps(one.spans)) == one.spans
+    assert pickle.loads(pickle.dumps(one.spans[2])) == one.spans[2]
+    assert one.spans != encoder.encode_conversation(CHAT[:1]).spans
 
 
 def test_a_pickled_encoder_is_the_same_encoder(encoders: dict[str, Encoder], model_folder: Path) -> None:

@@ -75,7 +75,7 @@ def cyclic_list() -> list[Any]:
 
 def cyclic_message() -> dict[str, Any]:
     value: dict[str, Any] = {}
-    value["content"] = value
+    value["name"] = value
     return value
 
 
@@ -175,7 +175,7 @@ CONVERSATION_FAULTS: dict[str, tuple[Any, str, str]] = {
     ),
     "nested deeply": (user(content=nested(250)), "messages[0].content" + "[0]" * 199, TOO_DEEP),
     "cyclic list": (cyclic_list(), "messages" + "[0]" * 201, TOO_DEEP),
-    "cyclic message": ([cyclic_message()], "messages[0]" + ".content" * 200, TOO_DEEP),
+    "cyclic message": ([cyclic_message()], "messages[0]" + ".name" * 200, TOO_DEEP),
     "own tools number": ({"messages": [USER], "tools": 3}, "tools", "expected a list of tools, found a number"),
     "own tools of str": ({"messages": [USER], "tools": ["f"]}, "tools[0]", "expected an object, found a string"),
 }

@@ -239,3 +239,22 @@ def test_k3_keeps_control_strings_text_in_every_mode(encoders: dict[str, Encoder
     for mode in get_args(ControlStrings):
         one = encoder.encode_conversation(messages, control_strings=mode)
         assert np.array_equal(one.input_ids, expected.input_ids)
+
+
+def test_the_final_answer_calls_nothing_even_where_calls_are_not_shown(encoders: dict[str, Encoder]) -> None:
+    call = {"id": "functions.f:0", "function": {"name": "f", "arguments": "{}"}}
+    chat = [CHAT[0], {"role": "assistant", "content": "x"}, CHAT[0], {"role": "assistant", "tool_calls": [call]}]
+    for name, encoder in encoders.items():
+        one = encoder.encode_conversation(chat, mask="final_answer")
+        assert {span.message_index for span in one.spans if one.loss_mask[span.start]} == {1}, name
+        assert [span.calls for span in one.spans if span.message_index == 3].count(False) == 0
+    full = encoders["kimi-k2"].encode_conversation(chat)
+    marker = next(span.start for span in full.spans if span.part == "tool_call_marker")
+    cut = encoders["kimi-k2"].encode_conversation(chat, max_length=marker, truncate="token", mask="final_answer")
+    assert {span.message_index for span in cut.spans if cut.loss_mask[span.start]} == {1}
+
+
+def test_weights_may_be_large_and_zero_has_no_sign(encoder: Encoder) -> None:
+    one = encoder.encode_conversation([CHAT[0], {**CHAT[3], "weight": 40_000}])
+    assert one.loss_weight.max() == 40_000
+    assert not encoder.encode_conversation([CHAT[0], {**CHAT[3], "weight": -0.0, "train": False}]).loss_mask.any()

@@ -77,7 +77,7 @@ def test_expanded_rows_are_what_serving_showed(encoders: dict[str, Encoder], mod
     assert len(rows) == 2
     assert_rows_are_what_serving_showed(encoder, {"messages": CHAT}, rows)
     assert "r2" not in encoder.tokenizer.decode(rows[0].input_ids)
-    assert [row.dropped_reasoning for row in rows] == [0, 2]
+    assert [row.dropped_reasoning for row in rows] == [0, 0]
 
 
 @pytest.mark.parametrize("model", EXPANDED)
@@ -109,7 +109,7 @@ def test_a_template_that_shows_all_or_none_needs_one_row(encoders: dict[str, Enc
     # Kimi-K2-Thinking has neither switch, so all is as without.
     for options in without:
         rows = encoders["kimi-k2-thinking"].encode_batch([CHAT], reasoning="expand", **options)
-        assert [row.dropped_reasoning for row in rows] == [0, 2]
+        assert [row.dropped_reasoning for row in rows] == [0, 0]
 
 
 def test_reasoning_is_preserved_where_the_template_can(encoders: dict[str, Encoder]) -> None:
@@ -145,6 +145,14 @@ def test_what_rules_rows_out(encoder: Encoder) -> None:
         encoder.encode_batch([CHAT], reasoning="expand", add_generation_prompt=True)
     with pytest.raises(FasttokError, match=r"which the mask final_answer does not$"):
         encoder.encode_batch([CHAT], reasoning="expand", mask="final_answer")
+
+
+def test_a_conversation_of_several_rows_is_no_single_one_even_if_one_is_left_out(encoder: Encoder) -> None:
+    with pytest.raises(FasttokError, match=r"^reasoning: expand makes several rows of this conversation"):
+        encoder.encode_conversation(CHAT, reasoning="expand", max_length=60, truncate="drop")
+    # Where one row is all there can be, any mask will do.
+    one = encoder.encode_conversation(CHAT, reasoning="expand", thinking=False, mask="final_answer")
+    assert one.dropped_reasoning > 0
 
 
 def test_weights_hold_in_rows(encoder: Encoder) -> None:

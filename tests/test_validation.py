@@ -122,8 +122,21 @@ def test_nulls_in_tools_that_a_message_adds(encoders: dict[str, Encoder]) -> Non
 
 
 def test_keys_that_nothing_reads_may_hold_anything(encoder: Encoder) -> None:
-    extra: dict[Any, Any] = {"at": datetime(2026, 1, 1), "raw": object(), 5: b"x"}
-    one = encoder.encode_conversation({"messages": [{**USER, **extra}], **extra})
-    assert np.array_equal(one.input_ids, encoder.encode_conversation([USER]).input_ids)
+    extra: dict[Any, Any] = {"at": datetime(2026, 1, 1), "raw": object(), 5: b"x", (1, 2): None}
+    picture = {"type": "image_url", "image_url": {"bytes": b"...", **extra}, **extra}
+    call = {"id": "functions.f:0", "function": {"name": "f", "arguments": "{}", **extra}, **extra}
+    chat = [
+        {"role": "user", "content": [picture, {"type": "image", "image": object()}], **extra, "thought": object()},
+        {"role": "assistant", "tool_calls": [call], **extra},
+        {"role": "tool", "content": "", "tool_call_id": "functions.f:0", "id": 5},
+    ]
+    bare = [
+        {"role": "user", "content": [{"type": "image_url"}, {"type": "image"}]},
+        {"role": "assistant", "tool_calls": [{"id": "functions.f:0", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "functions.f:0"},
+    ]
+    one = encoder.encode_conversation({"messages": chat, **extra})
+    assert np.array_equal(one.input_ids, encoder.encode_conversation(bare).input_ids)
+    assert one.findings == ()
     with pytest.raises(FasttokError, match=r"^messages\[0\]\.name: expected a str, .*found `datetime`$"):
         encoder.encode_conversation([{**USER, "name": extra["at"]}])

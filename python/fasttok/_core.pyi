@@ -380,7 +380,7 @@ class EncodedConversation(Mapping[str, _Array]):
 
     @property
     def dropped_reasoning(self) -> int:
-        """How many assistant messages have reasoning that the template does not show."""
+        """How many assistant messages have reasoning that is not shown, in this row or an earlier one of `expand`."""
 
     @property
     def hidden_tool_names(self) -> int:
@@ -489,6 +489,8 @@ class Spans(_Indexed[Span]):
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: SupportsIndex, /) -> Span: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
 
 @final
 class Span:
@@ -521,6 +523,10 @@ class Span:
     @property
     def prefilled(self) -> bool:
         """Whether the generation prompt supplies it after the header, as `<think>` from Kimi-K2.5 on."""
+
+    @property
+    def calls(self) -> bool:
+        """Whether its message calls tools."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...

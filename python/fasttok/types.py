@@ -175,6 +175,7 @@ FindingCode: TypeAlias = Literal[
     "duplicate_tool_result",
     "missing_tool_result",
     "tool_result_without_id",
+    "tool_call_without_id",
     "duplicate_tool_call_id",
     "tool_calls_outside_assistant",
     "unknown_role",

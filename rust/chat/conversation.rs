@@ -35,7 +35,7 @@ pub struct Message<'v> {
     pub ignored: Vec<Ignored<'v>>,
     /// How much an assistant message weighs in training, if it says; under any of [`WEIGHT_KEYS`].
     pub weight: Option<f32>,
-    /// K3 only: the id of a tool message under its other name.
+    /// K3 only: the id of a tool message under its other name, if it is a string.
     pub id: Option<&'v str>,
     /// K3 only: the tool that a tool message answers for.
     pub tool: Option<&'v str>,
@@ -248,7 +248,7 @@ impl<'v> Message<'v> {
                 None
             },
             id: if role == "tool" {
-                string(message, "id")?
+                message.get("id").and_then(Value::as_str)
             } else {
                 None
             },
@@ -361,9 +361,6 @@ pub const UNREAD_REASONING_KEYS: [&str; 10] = [
     "chain_of_thought",
 ];
 
-/// The keys of a conversation that are read.
-pub const CONVERSATION_KEYS: [&str; 2] = ["messages", "tools"];
-
 /// Whether a key of a message is looked at; others may hold anything.
 #[must_use]
 pub fn is_message_key(key: &str) -> bool {
@@ -417,6 +414,10 @@ fn null_media<'v>((part, value): (usize, &'v Value<'v>)) -> Option<Ignored<'v>> 
     Some(Ignored::NullMedia { part, key })
 }
 
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a weight beyond 16 million is near enough"
+)]
 fn weight(message: &Object<'_>) -> Result<Option<f32>> {
     let mut found: Option<(&str, f32)> = None;
     for key in WEIGHT_KEYS {
@@ -425,11 +426,11 @@ fn weight(message: &Object<'_>) -> Result<Option<f32>> {
         };
         let weight = match value {
             Value::Bool(flag) => Some(f32::from(u8::from(*flag))),
-            Value::Int(number) => i16::try_from(*number).ok().map(f32::from),
-            // One that float32 rounds to zero would not train, whatever the message said.
+            Value::Int(number) => Some(*number as f32),
+            // One that float32 rounds to zero would not train, whatever the message said. Minus zero is zero.
             Value::Float(number) => {
                 let weight = *number as f32;
-                (weight != 0.0 || *number == 0.0).then_some(weight)
+                (weight != 0.0 || *number == 0.0).then_some(weight + 0.0)
             }
             _ => None,
         };

@@ -360,7 +360,8 @@ pub fn write_float(value: f64, out: &mut String) {
     let leading_zeros = digits.len() - digits.trim_start_matches('0').len();
     let exponent: i32 = exponent.parse().unwrap_or(0);
     // Where the point stands, counted from the first digit that is not zero.
-    let point = whole.len() as i32 - leading_zeros as i32 + exponent;
+    let zeros_before = i32::try_from(leading_zeros).unwrap_or(0);
+    let point = i32::try_from(whole.len()).unwrap_or(0) - zeros_before + exponent;
     let digits = digits.trim_matches('0');
     out.push_str(sign);
     match (digits.is_empty(), point) {

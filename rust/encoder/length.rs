@@ -3,6 +3,8 @@
 //! What is left out is left out of the full rendering, message by message, so the ids that stay are the ones that they
 //! were. Messages are told apart by their spans.
 
+use rustc_hash::FxHashMap;
+
 use crate::chat::segment::Role;
 use crate::encoder::encoded::{EncodedConversation, Span};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,8 +24,8 @@ pub enum Truncate {
     /// Whole messages are left out from the end.
     #[default]
     Turn,
-    /// The system message, the tools and the first user message stay; of the rest the oldest whole messages are left out, a
-    /// call together with its results.
+    /// All up to the first user message stays (without one, all up to the first answer); of the rest the oldest whole messages
+    /// are left out, a call together with its results.
     LeftTurn,
     /// It ends after the last token that fits.
     Token,
@@ -68,11 +70,18 @@ fn units(spans: &[Span]) -> Vec<Unit> {
         .collect()
 }
 
+/// For each tool message that answers a call the index of that call's message.
+pub(super) type CallsOfResults = FxHashMap<u32, u32>;
+
 /// Makes `row` fit, before its mask is written. Returns false if it is to be left out.
 ///
 /// # Errors
 /// [`ErrorKind::Conversation`] with [`Truncate::Raise`], or if not even the part that must stay fits.
-pub(super) fn fit(row: &mut EncodedConversation, max_length: MaxLength) -> Result<bool> {
+pub(super) fn fit(
+    row: &mut EncodedConversation,
+    max_length: MaxLength,
+    calls: &CallsOfResults,
+) -> Result<bool> {
     let MaxLength { tokens, truncate } = max_length;
     let len = row.input_ids.len();
     if len <= tokens {
@@ -91,21 +100,31 @@ pub(super) fn fit(row: &mut EncodedConversation, max_length: MaxLength) -> Resul
             let kept = units.iter().take_while(|unit| unit.end <= tokens).last();
             match kept {
                 Some(unit) => remove(row, unit.end, len),
-                None => return too_long(" in the first message", units[0].end),
+                None => {
+                    let what = match units[0].message_index {
+                        Some(_) => " in the first message",
+                        None => " before the first message",
+                    };
+                    return too_long(what, units[0].end);
+                }
             }
         }
         Truncate::LeftTurn => {
-            let head = units.iter().position(|unit| unit.role == Role::User);
-            let head = head.map_or(0, |first_user| first_user + 1);
+            let first_user = units.iter().position(|unit| unit.role == Role::User);
+            let is_said = |unit: &Unit| matches!(unit.role, Role::Assistant | Role::Tool);
+            let before = || units.iter().take_while(|unit| !is_said(unit)).count();
+            let head = first_user.map_or_else(before, |first_user| first_user + 1);
             let head_len = head.checked_sub(1).map_or(0, |last| units[last].end);
-            let fits = |unit: &&Unit| {
-                let is_start = unit.role != Role::Tool && unit.message_index.is_some();
-                is_start && head_len + (len - unit.start) <= tokens
-            };
-            match units[head..].iter().find(fits) {
+            let starts = starts(&units[head..], calls);
+            let fits = |unit: &&Unit| head_len + (len - unit.start) <= tokens;
+            match starts.into_iter().find(fits) {
                 Some(unit) => remove(row, head_len, unit.start),
                 None if head_len > tokens => {
-                    return too_long(" up to the first user message", head_len);
+                    let what = match first_user {
+                        Some(_) => " up to the first user message",
+                        None => " before the first answer",
+                    };
+                    return too_long(what, head_len);
                 }
                 // Not even the last message fits beside the beginning.
                 None => remove(row, head_len, len),
@@ -114,6 +133,25 @@ pub(super) fn fit(row: &mut EncodedConversation, max_length: MaxLength) -> Resul
     }
     row.notices.cut_tokens = (len - row.input_ids.len()) as u32;
     Ok(true)
+}
+
+/// The messages at which what is kept may begin: no result is kept whose call is not.
+fn starts<'u>(units: &'u [Unit], calls: &CallsOfResults) -> Vec<&'u Unit> {
+    let mut starts = Vec::new();
+    // The earliest call that a result from here on answers.
+    let mut earliest = u32::MAX;
+    for unit in units.iter().rev() {
+        let Some(index) = unit.message_index else {
+            continue;
+        };
+        earliest = earliest.min(calls.get(&index).copied().unwrap_or(u32::MAX));
+        // A result that answers no call belongs to what is before it.
+        if unit.role != Role::Tool && earliest >= index {
+            starts.push(unit);
+        }
+    }
+    starts.reverse();
+    starts
 }
 
 /// Leaves tokens `from..to` out.
@@ -147,6 +185,51 @@ mod tests {
         {"role": "tool", "tool_call_id": "functions.f:0", "content": "result"},
         {"role": "assistant", "content": "a1"}, {"role": "user", "content": "u2"}, {"role": "assistant", "content": "a2"}
     ]"#;
+
+    fn left_of(chat: &[u8], tokens: usize, truncate: Truncate) -> String {
+        let encoder = Encoder::from_model("kimi-k2.5", None).unwrap();
+        let value = Value::from_json(chat).unwrap();
+        let conversation = Conversation::from_value(&value, None).unwrap();
+        let options = EncodeOptions {
+            max_length: Some(MaxLength { tokens, truncate }),
+            ..EncodeOptions::default()
+        };
+        let one = encoder.encode_conversation(&conversation, options);
+        one.map_or_else(
+            |error| error.to_string(),
+            |one| {
+                let units = units(&one.spans);
+                let kept = units.iter().map(|unit| {
+                    unit.message_index
+                        .map_or_else(|| "t".to_owned(), |index| index.to_string())
+                });
+                kept.collect()
+            },
+        )
+    }
+
+    #[test]
+    fn a_result_is_never_kept_without_its_call() {
+        let chat = br#"[{"role": "user", "content": "u"}, {"role": "assistant", "tool_calls": [
+            {"id": "a", "function": {"name": "f", "arguments": "{}"}}, {"id": "b", "function": {"name": "f", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "a", "content": "r"}, {"role": "user", "content": "v"},
+            {"role": "tool", "tool_call_id": "b", "content": "r"}, {"role": "assistant", "content": "x"}]"#;
+        assert_eq!(left_of(chat, 1000, Truncate::LeftTurn), "012345");
+        let kept = (6..70).map(|tokens| left_of(chat, tokens, Truncate::LeftTurn));
+        let mut kept: Vec<String> = kept.collect();
+        kept.dedup();
+        assert_eq!(kept, ["0", "05", "012345"]);
+    }
+
+    #[test]
+    fn without_a_user_all_up_to_the_first_answer_stays() {
+        let chat = br#"{"messages": [{"role": "system", "content": "s"}, {"role": "assistant", "content": "x"},
+            {"role": "assistant", "content": "y"}], "tools": [{"type": "function", "function": {"name": "f"}}]}"#;
+        let kept = (1..60).map(|tokens| left_of(chat, tokens, Truncate::LeftTurn));
+        let mut kept: Vec<String> = kept.filter(|kept| !kept.starts_with("expected")).collect();
+        kept.dedup();
+        assert_eq!(kept, ["t0", "t02", "t012"]);
+    }
 
     /// The messages that are left when at most `tokens` may stay, or the error.
     fn left(tokens: usize, truncate: Truncate) -> String {

@@ -14,6 +14,7 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
 use encoded::{EncodedBatch, EncodedConversation, LeftOut, Notices, Rows};
+use length::CallsOfResults;
 pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds, Validate};
 
 use crate::chat::conversation::Conversation;
@@ -22,7 +23,7 @@ use crate::chat::json::Value;
 use crate::chat::pairing::Pairing;
 use crate::chat::segment::{Body, ControlToken, Segment, Segments};
 use crate::chat::templates::{
-    CallsNamedBy, RenderOptions, ShownReasoning, SpelledTokens, Template,
+    CallsNamedBy, ReasoningText, RenderOptions, ShownReasoning, SpelledTokens, Template,
 };
 use crate::chat::tool_call_ids::{self, Numbering};
 use crate::chat::validation::{self, Finding, View};
@@ -147,16 +148,17 @@ impl Encoder {
             on_empty,
             ..options
         };
-        let Rows { mut rows, .. } =
+        let Rows { mut rows, left_out } =
             self.encode_rows(conversation, options, &mut self.checkout())?;
-        match (rows.pop(), rows.is_empty()) {
+        let is_one = rows.len() + left_out.len() == 1;
+        match (rows.pop(), is_one) {
             (Some(one), true) => Ok(one),
-            (None, _) => {
+            (None, true) => {
                 let tokens = options.max_length.map_or(0, |max_length| max_length.tokens);
                 let message = format!("longer than {tokens} tokens, and to be left out");
                 Err(Error::new(ErrorKind::Conversation, message))
             }
-            (Some(_), false) => {
+            (_, false) => {
                 let message = "expand makes several rows of this conversation: use encode_batch";
                 Err(Error::new(ErrorKind::Option, message).at("reasoning"))
             }
@@ -225,7 +227,7 @@ impl Encoder {
             cut_tokens: 0,
         };
         if let Some(max_length) = options.max_length
-            && !length::fit(out, max_length)?
+            && !length::fit(out, max_length, &self.calls_of_results(conversation))?
         {
             return Ok(Some(LeftOut::TooLong));
         }
@@ -274,41 +276,58 @@ impl Encoder {
             tool_call_ids::renamed(conversation, &pairing, ids)
         });
         let conversation = renamed.as_ref().unwrap_or(conversation);
+        if options.reasoning == Reasoning::Preserve {
+            options.render.preserve_thinking = true;
+        }
         let mut rows = Rows::default();
-        let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>| {
+        let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>, shown| {
             let mut one = EncodedConversation::default();
             let left_out = self.encode_row_into(conversation, options, scratch, &mut one)?;
             if let Some(reason) = left_out {
                 rows.left_out.push(reason);
             } else {
+                one.notices.dropped_reasoning -= shown;
                 one.findings.clone_from(&findings);
                 rows.rows.push(one);
             }
             Ok(())
         };
-        if options.reasoning == Reasoning::Preserve {
-            options.render.preserve_thinking = true;
-        }
-        let loses = match self.template.shown_reasoning() {
-            ShownReasoning::SinceLastAnswer(text) => Some(text),
-            ShownReasoning::SinceLastAnswerOrAll(text) => {
-                (!options.render.preserve_thinking).then_some(text)
-            }
-            ShownReasoning::None | ShownReasoning::All => None,
+        let Some(text) = self.expanded(options) else {
+            encode(conversation, options, 0)?;
+            return Ok(rows);
         };
-        match loses {
-            Some(text)
-                if options.reasoning == Reasoning::Expand
-                    && self.template.is_thinking(options.render) =>
-            {
-                for row in expand::rows(&conversation.messages, text) {
-                    options.render.history = Some(row.history);
-                    encode(&conversation.row(row), options)?;
-                }
-            }
-            _ => encode(conversation, options)?,
+        for row in expand::rows(&conversation.messages, text) {
+            options.render.history = Some(row.history);
+            // What an earlier row shows is not lost.
+            let history = conversation.messages[..row.history].iter();
+            let shown =
+                history.filter(|message| message.is_assistant() && !text(message).is_empty());
+            encode(&conversation.row(row), options, shown.count() as u32)?;
         }
         Ok(rows)
+    }
+
+    /// The reasoning of a message as the template would show it, if these options make a row of each time that it would lose some.
+    fn expanded(&self, options: EncodeOptions<'_>) -> Option<ReasoningText> {
+        let expands =
+            options.reasoning == Reasoning::Expand && self.template.is_thinking(options.render);
+        match self.template.shown_reasoning() {
+            ShownReasoning::SinceLastAnswer(text) if expands => Some(text),
+            ShownReasoning::SinceLastAnswerOrAll(text) if expands => {
+                (!options.render.preserve_thinking).then_some(text)
+            }
+            _ => None,
+        }
+    }
+
+    /// For each tool message that answers a call the index of that call's message.
+    fn calls_of_results(&self, conversation: &Conversation<'_>) -> CallsOfResults {
+        let pairing = Pairing::of(&conversation.messages, self.template.calls_named_by());
+        let answers = pairing.answers.iter();
+        let pairs = answers.filter_map(|&(message, answer)| {
+            Some((message as u32, pairing.calls[answer.call()?].message as u32))
+        });
+        pairs.collect()
     }
 
     fn findings(
@@ -338,9 +357,9 @@ impl Encoder {
         let shown = self.template.shown_reasoning();
         match (options.reasoning, shown) {
             (Reasoning::Template, _)
-            | (Reasoning::Expand, ShownReasoning::None | ShownReasoning::All)
             | (Reasoning::Preserve, ShownReasoning::SinceLastAnswerOrAll(_)) => Ok(()),
-            (Reasoning::Expand, _) => options.check_expand(),
+            (Reasoning::Expand, _) if self.expanded(options).is_some() => options.check_expand(),
+            (Reasoning::Expand, _) => Ok(()),
             (Reasoning::Preserve, ShownReasoning::All)
                 if self.template.is_thinking(options.render) =>
             {

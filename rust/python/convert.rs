@@ -67,7 +67,7 @@ pub(super) fn input<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read
     if let Some(text) = json(object, strings)? {
         return Ok(Input::Json(text));
     }
-    match value(object, strings, Within::Conversation, 0) {
+    match value(object, strings, Shape::Conversation, 0) {
         Ok(value) => Ok(Input::Value(value)),
         Err(refusal) if object.cast::<PyMapping>().is_ok() => Err(refusal),
         Err(refusal) => Err(refusal.at("messages")),
@@ -97,7 +97,7 @@ pub(super) fn argument<'a>(
     let is_json = matches!(name, "tools" | "response_format");
     let read = match json(object, strings) {
         Ok(Some(text)) if is_json => Value::from_json(text).map_err(Refusal::Fault),
-        Ok(_) => value(object, strings, Within::Anything, 0),
+        Ok(_) => value(object, strings, Shape::Anything, 0),
         Err(refusal) => Err(refusal),
     };
     read.map_err(|refusal| refusal.at(name))
@@ -136,30 +136,41 @@ fn json<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read<Option<&'a 
     }
 }
 
-/// What an object is part of, which says which of its keys are read. Others may hold anything, such as a date.
-#[derive(Clone, Copy)]
-enum Within {
+/// What an object is, which says which of its keys are read. Others may hold anything, such as a date.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
     Conversation,
     Messages,
     Message,
+    Content,
+    Part,
+    Calls,
+    Call,
+    Function,
+    /// Only whether there is something is asked.
+    Presence,
     Anything,
 }
 
-impl Within {
-    /// Whether the value under `key` is read.
-    fn reads(self, key: &str) -> bool {
-        match self {
-            Self::Conversation => conversation::CONVERSATION_KEYS.contains(&key),
-            Self::Message => conversation::is_message_key(key),
-            Self::Messages | Self::Anything => true,
-        }
-    }
-
-    /// What the value under `key` is part of.
-    fn below(self, key: &str) -> Self {
+impl Shape {
+    /// What the value under `key` is; None if nothing reads it.
+    fn below(self, key: &str) -> Option<Self> {
         match (self, key) {
-            (Self::Conversation, "messages") => Self::Messages,
-            _ => Self::Anything,
+            (Self::Conversation, "messages") => Some(Self::Messages),
+            (Self::Message, "content") => Some(Self::Content),
+            (Self::Message, "tool_calls") => Some(Self::Calls),
+            (Self::Message, key) if conversation::UNREAD_REASONING_KEYS.contains(&key) => {
+                Some(Self::Presence)
+            }
+            (Self::Conversation, "tools")
+            | (Self::Part, "type" | "text")
+            | (Self::Call, "id")
+            | (Self::Function, "name" | "arguments")
+            | (Self::Anything, _) => Some(Self::Anything),
+            (Self::Message, key) => conversation::is_message_key(key).then_some(Self::Anything),
+            (Self::Part, "image" | "image_url") => Some(Self::Presence),
+            (Self::Call, "function") => Some(Self::Function),
+            _ => None,
         }
     }
 
@@ -168,7 +179,9 @@ impl Within {
         match self {
             // A list in the place of a conversation is one of messages.
             Self::Messages | Self::Conversation => Self::Message,
-            Self::Message | Self::Anything => Self::Anything,
+            Self::Content => Self::Part,
+            Self::Calls => Self::Call,
+            _ => Self::Anything,
         }
     }
 }
@@ -176,9 +189,18 @@ impl Within {
 fn value<'a>(
     object: &Bound<'_, PyAny>,
     strings: &'a Strings,
-    within: Within,
+    shape: Shape,
     depth: usize,
 ) -> Read<Value<'a>> {
+    if shape == Shape::Presence {
+        // What cannot say whether it is true, as an array of numpy, is something.
+        let is_something = object.is_truthy().unwrap_or(true);
+        return Ok(if object.is_none() {
+            Value::Null
+        } else {
+            Value::Bool(is_something)
+        });
+    }
     if depth > MAX_DEPTH {
         return Err(fault(format!(
             "expected at most {MAX_DEPTH} levels of nesting, found more"
@@ -190,26 +212,26 @@ fn value<'a>(
     if let Ok(entries) = object.cast::<PyDict>() {
         // All pairs first: reading a value may run Python code, which may change the dict.
         let pairs: Vec<_> = entries.iter().collect();
-        return object_of(pairs.into_iter(), strings, within, depth);
+        return object_of(pairs.into_iter(), strings, shape, depth);
     }
     if let Ok(items) = object.cast::<PyList>() {
-        return list(items.iter(), strings, within, depth);
+        return list(items.iter(), strings, shape, depth);
     }
     if let Ok(items) = object.cast::<PyTuple>() {
-        return list(items.iter(), strings, within, depth);
+        return list(items.iter(), strings, shape, depth);
     }
     if let Some(value) = scalar(object)? {
         return Ok(value);
     }
     // What pandas reads from Parquet holds numpy arrays and scalars.
     if let Some(method) = object.getattr_opt("tolist")? {
-        return value(&method.call0()?, strings, within, depth + 1);
+        return value(&method.call0()?, strings, shape, depth + 1);
     }
     if let Ok(mapping) = object.cast::<PyMapping>() {
         let items = mapping.items()?;
         let pairs = items.iter().map(|pair| pair.extract());
         let pairs: Vec<_> = pairs.collect::<PyResult<_>>()?;
-        return object_of(pairs.into_iter(), strings, within, depth);
+        return object_of(pairs.into_iter(), strings, shape, depth);
     }
     Err(unreadable(object))
 }
@@ -217,19 +239,20 @@ fn value<'a>(
 fn object_of<'a, 'py>(
     pairs: impl ExactSizeIterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     strings: &'a Strings,
-    within: Within,
+    shape: Shape,
     depth: usize,
 ) -> Read<Value<'a>> {
     let mut entries = Vec::with_capacity(pairs.len());
     for (key, item) in pairs {
         let key = match key.cast::<PyString>() {
             Ok(key) => Cow::Borrowed(string(key, strings)?),
+            Err(_) if shape != Shape::Anything => continue,
             Err(_) => Cow::Owned(printed_key(&key)?),
         };
-        if !within.reads(&key) {
+        let Some(below) = shape.below(&key) else {
             continue;
-        }
-        match value(&item, strings, within.below(&key), depth + 1) {
+        };
+        match value(&item, strings, below, depth + 1) {
             Ok(value) => entries.push((key, value)),
             Err(refusal) => return Err(refusal.at(key.into_owned())),
         }
@@ -281,10 +304,10 @@ fn digits(integer: &Bound<'_, PyAny>) -> Read<String> {
 fn list<'a, 'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     strings: &'a Strings,
-    within: Within,
+    shape: Shape,
     depth: usize,
 ) -> Read<Value<'a>> {
-    let read = |(index, item)| match value(&item, strings, within.item(), depth + 1) {
+    let read = |(index, item)| match value(&item, strings, shape.item(), depth + 1) {
         Err(Refusal::Fault(error)) => Err(Refusal::Fault(error.at_index(index))),
         read => read,
     };

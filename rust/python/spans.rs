@@ -16,8 +16,8 @@ pub(super) struct Spans {
     range: Range<usize>,
 }
 
-/// A span as its fields: role, part, message index, start, end, sampled, prefilled.
-type Fields<'t> = (&'t str, &'t str, Option<u32>, u32, u32, bool, bool);
+/// A span as its fields: role, part, message index, start, end, and whether it is sampled, prefilled, of a message that calls.
+type Fields<'t> = (&'t str, &'t str, Option<u32>, u32, u32, (bool, bool, bool));
 
 impl Spans {
     pub(super) fn new(all: Arc<[encoded::Span]>, range: Range<usize>) -> Self {
@@ -41,6 +41,10 @@ impl Spans {
         ))
     }
 
+    fn __eq__(&self, other: &Bound<'_, Self>) -> bool {
+        self.as_slice() == other.get().as_slice()
+    }
+
     fn __repr__(&self) -> String {
         let spans: Vec<String> = self
             .as_slice()
@@ -58,21 +62,7 @@ impl Spans {
 
     #[staticmethod]
     fn _rebuild(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let read = |fields: PyResult<Bound<'_, PyAny>>| {
-            let fields = fields?;
-            let (role, part, message_index, start, end, sampled, prefilled): Fields<'_> =
-                fields.extract()?;
-            let part = Part::from_name(part)
-                .ok_or_else(|| PyValueError::new_err(format!("unknown part `{part}`")))?;
-            let facts = Facts {
-                role: Role::from_name(role),
-                message_index,
-                part,
-                sampled,
-                prefilled,
-            };
-            Ok(encoded::Span { facts, start, end })
-        };
+        let read = |fields: PyResult<Bound<'_, PyAny>>| from_fields(&fields?);
         let all: Vec<encoded::Span> = fields.try_iter()?.map(read).collect::<PyResult<_>>()?;
         let range = 0..all.len();
         Ok(Self::new(all.into(), range))
@@ -87,9 +77,24 @@ fn fields(span: &encoded::Span) -> Fields<'static> {
         facts.message_index,
         span.start,
         span.end,
-        facts.sampled,
-        facts.prefilled,
+        (facts.sampled, facts.prefilled, facts.calls),
     )
+}
+
+fn from_fields(fields: &Bound<'_, PyAny>) -> PyResult<encoded::Span> {
+    let (role, part, message_index, start, end, (sampled, prefilled, calls)): Fields<'_> =
+        fields.extract()?;
+    let part = Part::from_name(part)
+        .ok_or_else(|| PyValueError::new_err(format!("unknown part `{part}`")))?;
+    let facts = Facts {
+        role: Role::from_name(role),
+        message_index,
+        part,
+        sampled,
+        prefilled,
+        calls,
+    };
+    Ok(encoded::Span { facts, start, end })
 }
 
 #[pyclass(frozen, eq, hash, module = "fasttok")]
@@ -133,15 +138,32 @@ impl Span {
         self.0.facts.prefilled
     }
 
+    #[getter]
+    fn calls(&self) -> bool {
+        self.0.facts.calls
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let rebuild = slf.get_type().getattr("_rebuild")?;
+        let fields = (fields(&slf.get().0),).into_pyobject(slf.py())?;
+        Ok((rebuild, fields.into_any()))
+    }
+
+    #[staticmethod]
+    fn _rebuild(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
+        from_fields(fields).map(Self)
+    }
+
     fn __repr__(&self) -> String {
         let message_index = self
             .message_index()
             .map_or_else(|| "None".to_owned(), |index| index.to_string());
         let python = |value| if value { "True" } else { "False" };
         let (sampled, prefilled) = (python(self.sampled()), python(self.prefilled()));
+        let calls = python(self.calls());
         format!(
             "Span(role='{}', part='{}', message_index={message_index}, start={}, end={}, sampled={sampled}, \
-             prefilled={prefilled})",
+             prefilled={prefilled}, calls={calls})",
             self.role(),
             self.part(),
             self.start(),

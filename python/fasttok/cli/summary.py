@@ -72,7 +72,7 @@ def notes(summary: PrepareSummary) -> list[str]:
         (
             summary["untrained_records"],
             "records without a trained token",
-            "Nothing in them is said by the assistant; they are written like the others.",
+            "The assistant says nothing in them, or no mask or flag lets it train; --on-empty skip leaves them out.",
         ),
         (
             summary["cut_records"],
