@@ -98,16 +98,14 @@ pub(super) fn fit(
         Truncate::Token => remove(row, tokens, len),
         Truncate::Turn => {
             let kept = units.iter().take_while(|unit| unit.end <= tokens).last();
-            match kept {
-                Some(unit) => remove(row, unit.end, len),
-                None => {
-                    let what = match units[0].message_index {
-                        Some(_) => " in the first message",
-                        None => " before the first message",
-                    };
-                    return too_long(what, units[0].end);
-                }
-            }
+            let Some(last) = kept else {
+                let what = match units[0].message_index {
+                    Some(_) => " in the first message",
+                    None => " before the first message",
+                };
+                return too_long(what, units[0].end);
+            };
+            remove(row, last.end, len);
         }
         Truncate::LeftTurn => {
             let first_user = units.iter().position(|unit| unit.role == Role::User);

@@ -354,25 +354,21 @@ impl Encoder {
     /// # Errors
     /// [`ErrorKind::Option`]
     pub fn check(&self, options: EncodeOptions<'_>) -> Result<()> {
-        let shown = self.template.shown_reasoning();
-        match (options.reasoning, shown) {
-            (Reasoning::Template, _)
-            | (Reasoning::Preserve, ShownReasoning::SinceLastAnswerOrAll(_)) => Ok(()),
+        let wrong = |message: String| Err(Error::new(ErrorKind::Option, message).at("reasoning"));
+        match (options.reasoning, self.template.shown_reasoning()) {
             (Reasoning::Expand, _) if self.expanded(options).is_some() => options.check_expand(),
-            (Reasoning::Expand, _) => Ok(()),
-            (Reasoning::Preserve, ShownReasoning::All)
-                if self.template.is_thinking(options.render) =>
-            {
-                Ok(())
-            }
-            (Reasoning::Preserve, ShownReasoning::All) => {
-                let message = "expected to show all, but thinking is switched off";
-                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
-            }
             (Reasoning::Preserve, ShownReasoning::None | ShownReasoning::SinceLastAnswer(_)) => {
-                let message = format!("{} cannot show all reasoning", self.template.name());
-                Err(Error::new(ErrorKind::Option, message).at("reasoning"))
+                wrong(format!(
+                    "{} cannot show all reasoning",
+                    self.template.name()
+                ))
             }
+            (Reasoning::Preserve, ShownReasoning::All)
+                if !self.template.is_thinking(options.render) =>
+            {
+                wrong("expected to show all, but thinking is switched off".to_owned())
+            }
+            _ => Ok(()),
         }
     }
 
