@@ -265,7 +265,7 @@ impl<'v> Message<'v> {
         })
     }
 
-    /// The call that a tool message says it answers.
+    /// The call that a tool message says it answers, under either key. K3 takes an empty id for one.
     #[must_use]
     pub fn result_id(&self) -> Option<&'v str> {
         self.tool_call_id.or(self.id)

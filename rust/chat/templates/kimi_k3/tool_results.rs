@@ -32,8 +32,7 @@ pub(super) fn in_call_order<'v>(messages: &[Message<'v>]) -> Vec<Placed<'v>> {
             }
         }
         let call_of = |message: &Message<'v>| {
-            let id = message.tool_call_id.or(message.id)?;
-            calls.get(id).copied()
+            calls.get(message.result_id()?).copied()
         };
         let answered: Option<Vec<_>> = run.iter().map(call_of).collect();
         match answered {
@@ -87,7 +86,7 @@ impl<'c> Results<'c> {
         let by_position = || self.calls.get(position).and_then(|call| call.name);
         let tool = placed
             .call_name
-            .or(message.tool)
+            .or(message.tool.filter(|tool| !tool.is_empty()))
             .or(message.name)
             .or_else(by_position)
             .ok_or_else(|| missing("a tool's name, or the id of a call").at("name"))?;
