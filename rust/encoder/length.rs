@@ -184,26 +184,40 @@ mod tests {
         {"role": "assistant", "content": "a1"}, {"role": "user", "content": "u2"}, {"role": "assistant", "content": "a2"}
     ]"#;
 
-    fn left_of(chat: &[u8], tokens: usize, truncate: Truncate) -> String {
+    fn encoded(chat: &[u8], max_length: Option<MaxLength>) -> Result<EncodedConversation> {
         let encoder = Encoder::from_model("kimi-k2.5", None).unwrap();
         let value = Value::from_json(chat).unwrap();
         let conversation = Conversation::from_value(&value, None).unwrap();
         let options = EncodeOptions {
-            max_length: Some(MaxLength { tokens, truncate }),
+            max_length,
             ..EncodeOptions::default()
         };
-        let one = encoder.encode_conversation(&conversation, options);
-        one.map_or_else(
-            |error| error.to_string(),
-            |one| {
+        encoder.encode_conversation(&conversation, options)
+    }
+
+    /// The messages that are left when at most `tokens` may stay, t for the tools, or the error.
+    fn left_of(chat: &[u8], tokens: usize, truncate: Truncate) -> String {
+        match encoded(chat, Some(MaxLength { tokens, truncate })) {
+            Ok(one) => {
+                assert!(one.input_ids.len() <= tokens);
+                assert_eq!(one.input_ids.len(), one.loss_mask.len());
+                assert_eq!(one.spans.last().unwrap().end as usize, one.input_ids.len());
+                let full = encoded(chat, None).unwrap();
+                let cut = full.input_ids.len() - one.input_ids.len();
+                assert_eq!(one.notices.cut_tokens as usize, cut);
                 let units = units(&one.spans);
-                let kept = units.iter().map(|unit| {
-                    unit.message_index
-                        .map_or_else(|| "t".to_owned(), |index| index.to_string())
-                });
-                kept.collect()
-            },
-        )
+                let name = |unit: &Unit| match unit.message_index {
+                    Some(index) => index.to_string(),
+                    None => "t".to_owned(),
+                };
+                units.iter().map(name).collect()
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn left(tokens: usize, truncate: Truncate) -> String {
+        left_of(CHAT, tokens, truncate)
     }
 
     #[test]
@@ -227,33 +241,6 @@ mod tests {
         let mut kept: Vec<String> = kept.filter(|kept| !kept.starts_with("expected")).collect();
         kept.dedup();
         assert_eq!(kept, ["t0", "t02", "t012"]);
-    }
-
-    /// The messages that are left when at most `tokens` may stay, or the error.
-    fn left(tokens: usize, truncate: Truncate) -> String {
-        let encoder = Encoder::from_model("kimi-k2.5", None).unwrap();
-        let value = Value::from_json(CHAT).unwrap();
-        let conversation = Conversation::from_value(&value, None).unwrap();
-        let options = EncodeOptions {
-            max_length: Some(MaxLength { tokens, truncate }),
-            ..EncodeOptions::default()
-        };
-        match encoder.encode_conversation(&conversation, options) {
-            Ok(one) => {
-                assert!(one.input_ids.len() <= tokens);
-                assert_eq!(one.input_ids.len(), one.loss_mask.len());
-                assert_eq!(one.spans.last().unwrap().end as usize, one.input_ids.len());
-                let full = encoder
-                    .encode_conversation(&conversation, EncodeOptions::default())
-                    .unwrap();
-                let cut = full.input_ids.len() - one.input_ids.len();
-                assert_eq!(one.notices.cut_tokens as usize, cut);
-                let letters = units(&one.spans);
-                let letters = letters.iter().filter_map(|unit| unit.message_index);
-                letters.map(|index| index.to_string()).collect()
-            }
-            Err(error) => error.to_string(),
-        }
     }
 
     #[test]
