@@ -102,8 +102,13 @@ def notes(summary: PrepareSummary) -> list[str]:
 
 
 def findings(summary: PrepareSummary, output: Path) -> list[str]:
-    found = [f"odd in {count:,} records: {code}" for code, count in summary["findings"].items()]
-    return [*found, f"see {output / FINDINGS_FILE}"] if found else []
+    if not summary["findings"]:
+        return []
+    counts = [f"  {code}: {count:,}" for code, count in summary["findings"].items()]
+    return [
+        f"records with something odd in them, by its code (docs/findings.md): see {output / FINDINGS_FILE}",
+        *counts,
+    ]
 
 
 def failures(summary: PrepareSummary, output: Path) -> list[str]:
