@@ -31,9 +31,7 @@ pub(super) fn in_call_order<'v>(messages: &[Message<'v>]) -> Vec<Placed<'v>> {
                 }
             }
         }
-        let call_of = |message: &Message<'v>| {
-            calls.get(message.result_id()?).copied()
-        };
+        let call_of = |message: &Message<'v>| calls.get(message.result_id()?).copied();
         let answered: Option<Vec<_>> = run.iter().map(call_of).collect();
         match answered {
             Some(answered) if is_tool(&run[0]) => {
