@@ -10,9 +10,8 @@ use std::fmt;
 pub use options::{RenderOptions, ResponseFormat, ThinkingEffort, ToolChoice, ToolNulls};
 
 use crate::chat::conversation::{Conversation, Message};
-use crate::chat::json::Value;
 use crate::chat::segment::{ControlToken, Segments};
-use crate::chat::tool_declaration::without_padding;
+use crate::chat::tool_declaration::UnpaddedTools;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Each line is a file of this folder with a `DEFINITION`.
@@ -237,43 +236,14 @@ impl Template {
         options: RenderOptions<'_>,
         segments: &mut Segments,
     ) -> Result<u32> {
-        let padding = match options.tool_nulls {
-            ToolNulls::Absent => PaddedTools::find(conversation),
+        let unpadded = match options.tool_nulls {
+            ToolNulls::Absent => UnpaddedTools::of(conversation),
             ToolNulls::AsReference => None,
         };
-        match &padding {
-            Some(padded) => (self.0.render)(&padded.stripped(conversation), options, segments),
+        match &unpadded {
+            Some(tools) => (self.0.render)(&tools.put_into(conversation), options, segments),
             None => (self.0.render)(conversation, options, segments),
         }
-    }
-}
-
-/// The tools of a conversation without the nulls that say nothing, where there are some.
-struct PaddedTools<'v> {
-    declared: Option<Vec<Value<'v>>>,
-    added_by_message: Vec<Option<Vec<Value<'v>>>>,
-}
-
-impl<'v> PaddedTools<'v> {
-    fn find(conversation: &'v Conversation<'_>) -> Option<Self> {
-        let messages = conversation.messages.iter();
-        let added = |message: &'v Message<'_>| without_padding(message.tools);
-        let padded = Self {
-            declared: without_padding(conversation.tools),
-            added_by_message: messages.map(added).collect(),
-        };
-        let is_padded =
-            padded.declared.is_some() || padded.added_by_message.iter().any(Option::is_some);
-        is_padded.then_some(padded)
-    }
-
-    fn stripped(&'v self, conversation: &Conversation<'v>) -> Conversation<'v> {
-        let mut stripped = conversation.clone();
-        stripped.tools = self.declared.as_deref().unwrap_or(stripped.tools);
-        for (message, tools) in stripped.messages.iter_mut().zip(&self.added_by_message) {
-            message.tools = tools.as_deref().unwrap_or(message.tools);
-        }
-        stripped
     }
 }
 

@@ -55,7 +55,7 @@ pub enum ToolChoice {
 /// What becomes of nulls in tool declarations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolNulls {
-    /// One that says nothing counts as absent, as in messages: see [`crate::chat::tool_declaration::without_padding`].
+    /// One that says nothing counts as absent, as in messages: see [`crate::chat::tool_declaration::UnpaddedTools`].
     #[default]
     Absent,
     /// They are printed, as the reference prints them.

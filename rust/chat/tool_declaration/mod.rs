@@ -8,7 +8,7 @@ mod padding;
 mod schema;
 mod typescript;
 
-pub use padding::{Step, first_padding, without_padding};
+pub use padding::{Step, UnpaddedTools, first_padding};
 use typescript::Namespace;
 
 use crate::chat::json::{Spacing, Value};

@@ -4,6 +4,7 @@
 //! a property of another tool in the next. Such a null counts as absent, as it does in messages. It stays where a schema
 //! says something with it: as a default or a constant, and inside of these, of enums and of examples.
 
+use crate::chat::conversation::Conversation;
 use crate::chat::json::{Object, Value};
 
 /// The keywords whose value may be null, and may hold nulls.
@@ -85,8 +86,7 @@ pub fn first_padding<'v>(tools: &'v [Value<'_>]) -> Option<Vec<Step<'v>>> {
 }
 
 /// `tools` without the nulls that say nothing; None if there are none.
-#[must_use]
-pub fn without_padding<'v>(tools: &'v [Value<'_>]) -> Option<Vec<Value<'v>>> {
+fn without_padding<'v>(tools: &'v [Value<'_>]) -> Option<Vec<Value<'v>>> {
     first_padding(tools)?;
     Some(
         tools
@@ -94,6 +94,40 @@ pub fn without_padding<'v>(tools: &'v [Value<'_>]) -> Option<Vec<Value<'v>>> {
             .map(|tool| stripped(tool, Keys::Keywords))
             .collect(),
     )
+}
+
+/// The tools of a conversation without the nulls that say nothing.
+pub struct UnpaddedTools<'v> {
+    declared: Option<Vec<Value<'v>>>,
+    /// One entry a message.
+    added: Vec<Option<Vec<Value<'v>>>>,
+}
+
+impl<'v> UnpaddedTools<'v> {
+    /// None if no tool has such a null.
+    #[must_use]
+    pub fn of(conversation: &'v Conversation<'_>) -> Option<Self> {
+        let messages = conversation.messages.iter();
+        let tools = Self {
+            declared: without_padding(conversation.tools),
+            added: messages
+                .map(|message| without_padding(message.tools))
+                .collect(),
+        };
+        let is_padded = tools.declared.is_some() || tools.added.iter().any(Option::is_some);
+        is_padded.then_some(tools)
+    }
+
+    /// The conversation with these in place of its own.
+    #[must_use]
+    pub fn put_into(&'v self, conversation: &Conversation<'v>) -> Conversation<'v> {
+        let mut unpadded = conversation.clone();
+        unpadded.tools = self.declared.as_deref().unwrap_or(unpadded.tools);
+        for (message, tools) in unpadded.messages.iter_mut().zip(&self.added) {
+            message.tools = tools.as_deref().unwrap_or(message.tools);
+        }
+        unpadded
+    }
 }
 
 fn stripped<'v>(value: &'v Value<'_>, keys: Keys) -> Value<'v> {
