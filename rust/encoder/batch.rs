@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// More threads than any one machine has use for. Each has a cache of 2 MiB, so a slip such as 60,000 would be costly.
+/// More threads than any one machine has use for. Each has a cache of 4 MiB, so a slip such as 60,000 would be costly.
 const MOST_THREADS: usize = 256;
 
 /// How many threads to use: `wanted`, or as many as the machine offers; never more than `items` or 256, never none.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use bpe::Merger;
 use piece_cache::PieceCache;
+use piece_cache::short::Key;
 use special_tokens::{SPECIAL_TOKENS_LEN, SpecialTokens};
 use vocab::{Vocab, fault, hash};
 
@@ -174,20 +175,42 @@ impl Tokenizer {
     }
 
     fn encode_uncut(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) {
+        let bytes = text.as_bytes();
+        let mut start = 0;
+        // Scanning 16 to 128 pieces before looking them up, so that look-ups wait for memory side by side, was tried and is
+        // not faster: the processor runs ahead far enough by itself.
         for piece in pretokenizer::pretokenize(text) {
-            let piece = piece.as_bytes();
-            if !PieceCache::takes(piece) {
-                scratch.merger.merge_into(&self.vocab, piece, ids);
-                continue;
+            let key = Key::of(bytes, start, piece.len());
+            match key.and_then(|key| scratch.cache.short.get(key)) {
+                Some(known) => known.push_to(ids),
+                None => self.encode_piece(piece.as_bytes(), key, scratch, ids),
             }
-            let hash = hash(piece);
-            if let Some(known) = scratch.cache.get(piece, hash) {
-                ids.extend_from_slice(known);
-                continue;
-            }
-            let first = ids.len();
-            scratch.merger.merge_into(&self.vocab, piece, ids);
-            scratch.cache.insert(piece, hash, &ids[first..]);
+            start += piece.len();
+        }
+    }
+
+    /// Encodes a piece that is long, or not among the short ones that are known.
+    #[cold]
+    fn encode_piece(
+        &self,
+        piece: &[u8],
+        key: Option<Key>,
+        scratch: &mut Scratch,
+        ids: &mut Vec<TokenId>,
+    ) {
+        let Scratch { cache, merger } = scratch;
+        let first = ids.len();
+        if let Some(key) = key {
+            merger.merge_into(&self.vocab, piece, ids);
+            cache.short.insert(key, &ids[first..]);
+            return;
+        }
+        let hash = hash(piece);
+        if let Some(known) = cache.long.get(piece, hash) {
+            ids.extend_from_slice(known);
+        } else {
+            merger.merge_into(&self.vocab, piece, ids);
+            cache.long.insert(piece, hash, &ids[first..]);
         }
     }
 
