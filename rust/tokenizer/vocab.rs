@@ -30,11 +30,19 @@ pub struct Vocab {
     bytes: Vec<u8>,
     /// Where each token starts in `bytes`; one more entry than tokens.
     starts: Vec<u32>,
-    /// Open addressing with linear probing: a token's id, or `EMPTY`. A power of two long, at most half full.
+    /// Open addressing with linear probing: a token's id in the low bits and some of its hash in the others, or `EMPTY`. A
+    /// power of two long, at most half full.
     slots: Vec<u32>,
+    /// By its two bytes the id of each token of two bytes, else `NO_ID`.
+    pairs: Vec<TokenId>,
 }
 
 const EMPTY: u32 = u32::MAX;
+const NO_ID: TokenId = TokenId::MAX;
+
+/// Enough for Kimi's ids, so that a slot has room for 14 bits of a hash.
+const ID_BITS: u32 = 18;
+const ID: u32 = (1 << ID_BITS) - 1;
 
 impl Vocab {
     /// Kimi's vocabulary from inside the library, read once a process.
@@ -64,7 +72,15 @@ impl Vocab {
             bytes: Vec::with_capacity(ranks.iter().map(|(token, _)| token.len()).sum()),
             starts: vec![0],
             slots: vec![EMPTY; (ranks.len() * 2).next_power_of_two()],
+            pairs: vec![NO_ID; 1 << 16],
         };
+        if ranks.len() >= 1 << ID_BITS {
+            return Err(fault(format!(
+                "expected fewer than {} tokens, found {}",
+                1 << ID_BITS,
+                ranks.len()
+            )));
+        }
         for (expected, (token, rank)) in ranks.into_iter().enumerate() {
             if rank as usize != expected {
                 return Err(fault(format!(
@@ -78,8 +94,12 @@ impl Vocab {
             }
             vocab.bytes.extend_from_slice(token);
             vocab.starts.push(vocab.bytes.len() as u32);
-            let slot = vocab.slot_of(token);
-            vocab.slots[slot] = rank;
+            let hash = hash(token);
+            let slot = vocab.slot_of(token, hash);
+            vocab.slots[slot] = tag(hash) | rank;
+            if let &[first, second] = token {
+                vocab.pairs[pair(first, second)] = rank;
+            }
         }
         if let Some(byte) = (0..=u8::MAX).find(|&byte| vocab.get(&[byte]).is_none()) {
             return Err(fault(format!(
@@ -142,8 +162,13 @@ impl Vocab {
     #[must_use]
     #[inline]
     pub fn get(&self, token: &[u8]) -> Option<TokenId> {
-        let id = self.slots[self.slot_of(token)];
-        (id != EMPTY).then_some(id)
+        // Merging begins with all pairs of bytes, so these are half of what is looked up.
+        if let &[first, second] = token {
+            let id = self.pairs[pair(first, second)];
+            return (id != NO_ID).then_some(id);
+        }
+        let slot = self.slots[self.slot_of(token, hash(token))];
+        (slot != EMPTY).then_some(slot & ID)
     }
 
     /// The bytes of a token.
@@ -154,19 +179,34 @@ impl Vocab {
         Some(&self.bytes[*self.starts.get(id)? as usize..*self.starts.get(id + 1)? as usize])
     }
 
-    /// The slot that holds `token`, or the empty one where it would go.
+    /// The slot that holds `token`, of this hash, or the empty one where it would go.
     #[inline]
-    fn slot_of(&self, token: &[u8]) -> usize {
+    fn slot_of(&self, token: &[u8], hash: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let mut slot = hash(token) as usize & mask;
+        let tag = tag(hash);
+        let mut slot = hash as usize & mask;
         loop {
-            let id = self.slots[slot];
-            if id == EMPTY || self.token(id) == Some(token) {
+            let found = self.slots[slot];
+            // The tag first: most pairs of tokens are no token, and comparing bytes costs two accesses to memory.
+            let is_it = found & !ID == tag && self.token(found & ID) == Some(token);
+            if found == EMPTY || is_it {
                 return slot;
             }
             slot = (slot + 1) & mask;
         }
     }
+}
+
+/// The bits of a hash that a slot holds beside an id.
+#[inline]
+fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32 & !ID
+}
+
+/// Where the token of two bytes stands among the pairs.
+#[inline]
+fn pair(first: u8, second: u8) -> usize {
+    usize::from(first) << 8 | usize::from(second)
 }
 
 /// The hash that the vocabulary and the piece cache share.

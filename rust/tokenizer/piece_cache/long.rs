@@ -5,7 +5,7 @@
 
 use crate::tokenizer::TokenId;
 
-const SLOTS: usize = 1 << 12;
+const SLOTS: usize = 1 << 13;
 const MAX_LEN: usize = 256;
 
 #[derive(Clone, Default)]
