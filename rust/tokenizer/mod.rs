@@ -179,13 +179,13 @@ impl Tokenizer {
         let mut start = 0;
         // Scanning 16 to 128 pieces before looking them up, so that look-ups wait for memory side by side, was tried and is
         // not faster: the processor runs ahead far enough by itself.
-        for piece in pretokenizer::pretokenize(text) {
-            let key = Key::of(bytes, start, piece.len());
+        for end in pretokenizer::piece_ends(text) {
+            let key = Key::of(bytes, start, end - start);
             match key.and_then(|key| scratch.cache.short.get(key)) {
                 Some(known) => known.push_to(ids),
-                None => self.encode_piece(piece.as_bytes(), key, scratch, ids),
+                None => self.encode_piece(&bytes[start..end], key, scratch, ids),
             }
-            start += piece.len();
+            start = end;
         }
     }
 

@@ -7,7 +7,11 @@
 pub mod char_class;
 #[rustfmt::skip]
 mod char_class_table;
+#[cfg(target_arch = "x86_64")]
+mod block;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod simd;
 
 use std::iter::FusedIterator;
 
@@ -32,13 +36,30 @@ pub const PATTERN: &str = concat!(
 #[inline]
 #[must_use]
 pub fn pretokenize(text: &str) -> Pieces<'_> {
-    Pieces { rest: text }
+    Pieces {
+        ends: piece_ends(text),
+        start: 0,
+    }
+}
+
+/// Where the pieces of `text` end, in order.
+#[inline]
+#[must_use]
+pub fn piece_ends(text: &str) -> PieceEnds<'_> {
+    PieceEnds {
+        text,
+        scanner: Scanner::fastest(),
+        base: 0,
+        known: 0,
+        last: 0,
+    }
 }
 
 /// The iterator that [`pretokenize`] returns.
 #[derive(Clone, Debug)]
 pub struct Pieces<'a> {
-    rest: &'a str,
+    ends: PieceEnds<'a>,
+    start: usize,
 }
 
 impl<'a> Iterator for Pieces<'a> {
@@ -46,16 +67,110 @@ impl<'a> Iterator for Pieces<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a str> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let (piece, rest) = self.rest.split_at(scalar::first_piece_len(self.rest));
-        self.rest = rest;
-        Some(piece)
+        let end = self.ends.next()?;
+        let piece = self.ends.text.get(self.start..end);
+        self.start = end;
+        piece
     }
 }
 
 impl FusedIterator for Pieces<'_> {}
+
+/// The iterator that [`piece_ends`] returns.
+#[derive(Clone, Debug)]
+pub struct PieceEnds<'a> {
+    text: &'a str,
+    scanner: Scanner,
+    /// Where the block begins that `known` speaks of.
+    base: usize,
+    /// The ends that are found and not yet told, as bits: bit i is the end at `base` + i.
+    known: u64,
+    /// The end told last, where the next piece begins.
+    last: usize,
+}
+
+impl PieceEnds<'_> {
+    /// The end of the piece at `last`, and those after it that come with it.
+    #[inline]
+    fn find_more(&mut self) -> Option<usize> {
+        let rest = self.text.get(self.last..)?;
+        if rest.is_empty() {
+            return None;
+        }
+        let ends = self.scanner.ends(rest.as_bytes());
+        if ends != 0 {
+            self.base = self.last;
+            self.known = ends & (ends - 1);
+            return Some(self.base + ends.trailing_zeros() as usize);
+        }
+        Some(self.last + scalar::first_piece_len(rest))
+    }
+}
+
+impl Iterator for PieceEnds<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        self.last = if self.known != 0 {
+            let end = self.base + self.known.trailing_zeros() as usize;
+            self.known &= self.known - 1;
+            end
+        } else {
+            self.find_more()?
+        };
+        Some(self.last)
+    }
+}
+
+impl FusedIterator for PieceEnds<'_> {}
+
+/// What scans many bytes at once, if anything does.
+#[derive(Clone, Copy, Debug)]
+struct Scanner {
+    #[cfg(target_arch = "x86_64")]
+    simd: Option<simd::Simd>,
+}
+
+impl Scanner {
+    #[inline]
+    fn fastest() -> Self {
+        Self {
+            #[cfg(target_arch = "x86_64")]
+            simd: simd::Simd::detect(),
+        }
+    }
+
+    /// The ends of the first pieces of `text`, which is not empty, as bits; 0 if the scalar scanner is to find the next.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    fn ends(self, text: &[u8]) -> u64 {
+        let Some(simd) = self.simd else {
+            return 0;
+        };
+        if let Some(block) = text.first_chunk() {
+            let first = block.first_chunk().map_or(0, |&bytes: &[u8; 8]| u64::from_le_bytes(bytes));
+            // Beyond ASCII the block would yield nothing.
+            if first & WIDE != 0 {
+                return 0;
+            }
+            return simd.ends(block, block::LEN, false);
+        }
+        let mut block = [0; block::LEN];
+        block[..text.len()].copy_from_slice(text);
+        simd.ends(&block, text.len(), true)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    #[inline]
+    #[expect(clippy::unused_self, reason = "as where there is one")]
+    fn ends(self, _text: &[u8]) -> u64 {
+        0
+    }
+}
+
+/// The top bits of eight bytes.
+const WIDE: u64 = 0x8080_8080_8080_8080;
 
 #[cfg(test)]
 mod tests {
