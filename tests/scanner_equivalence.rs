@@ -15,7 +15,7 @@
 use std::collections::HashSet;
 
 use fancy_regex::{Regex, RegexBuilder};
-use fasttok::tokenizer::pretokenizer::{PATTERN, pretokenize};
+use fasttok::tokenizer::pretokenizer::{PATTERN, pretokenize, pretokenize_plainly};
 
 /// At least one character of every cell, and of a cell that reaches beyond ASCII also one of two bytes or more, since the
 /// scanner reads those by another path.
@@ -104,8 +104,12 @@ impl Reference {
         )
     }
 
-    /// Fails unless the scanner cuts `text` where the pattern does.
+    /// Fails unless both scanners cut `text` where the pattern does.
     fn check(&self, text: &str) {
+        assert!(
+            pretokenize_plainly(text).eq(pretokenize(text)),
+            "in {text:?}"
+        );
         let mut expected = self.0.find_iter(text);
         let mut end = 0;
         for piece in pretokenize(text) {
@@ -127,21 +131,28 @@ impl Reference {
 
     /// Checks every string of up to `max_len` of `alphabet` and returns how many there are.
     fn check_all(&self, alphabet: &[char], max_len: u32) -> usize {
-        let mut text = String::new();
         let mut tried = 0;
         for len in 0..=max_len {
-            for number in 0..alphabet.len().pow(len) {
-                text.clear();
-                let mut digits = number;
-                for _ in 0..len {
-                    text.push(alphabet[digits % alphabet.len()]);
-                    digits /= alphabet.len();
-                }
-                self.check(&text);
+            for_each_string(alphabet, len, |text| {
+                self.check(text);
                 tried += 1;
-            }
+            });
         }
         tried
+    }
+}
+
+/// Calls `check` with every string of `len` of `alphabet`.
+fn for_each_string(alphabet: &[char], len: u32, mut check: impl FnMut(&str)) {
+    let mut text = String::new();
+    for number in 0..alphabet.len().pow(len) {
+        text.clear();
+        let mut digits = number;
+        for _ in 0..len {
+            text.push(alphabet[digits % alphabet.len()]);
+            digits /= alphabet.len();
+        }
+        check(&text);
     }
 }
 
@@ -262,6 +273,30 @@ fn longer_strings_of_gaps() {
     println!("{} strings", Reference::new().check_all(&GAPS, 6));
 }
 
+/// The fast scanner looks at 64 bytes, and must know what it cannot know from them: all short strings, at each place where
+/// the block ends in or near them. The plain scanner, which knows no blocks, is held to the pattern by the other tests.
+#[test]
+fn all_short_strings_where_a_block_ends() {
+    let before = "A b.C d'e 1 f ".repeat(5);
+    let after = [" b c ", "b c ", "\n\n b "].map(|unit| unit.repeat(20));
+    let mut tried = 0;
+    for len in 1..=3 {
+        for_each_string(&REPRESENTATIVES, len, |string| {
+            for start in 57..66 {
+                for after in &after {
+                    let text = [&before[..start], string, after].concat();
+                    assert!(
+                        pretokenize_plainly(&text).eq(pretokenize(&text)),
+                        "in {text:?}"
+                    );
+                    tried += 1;
+                }
+            }
+        });
+    }
+    println!("{tried} strings");
+}
+
 #[test]
 fn random_strings() {
     let reference = Reference::new();
@@ -269,7 +304,8 @@ fn random_strings() {
     let mut text = String::new();
     for _ in 0..400_000 {
         text.clear();
-        for _ in 0..random.below(41) {
+        let len = if random.below(4) == 0 { 200 } else { 41 };
+        for _ in 0..random.below(len) {
             text.push(match random.below(8) {
                 0 => random.code_point(),
                 1 | 2 => random.one_of(&WORD_SHAPES),

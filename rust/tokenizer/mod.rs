@@ -13,6 +13,7 @@ pub mod pretokenizer;
 pub mod reference_cuts;
 pub mod special_tokens;
 pub mod tiktoken;
+mod uncut;
 pub mod vocab;
 
 use std::fmt::Display;
@@ -20,9 +21,8 @@ use std::sync::Arc;
 
 use bpe::Merger;
 use piece_cache::PieceCache;
-use piece_cache::short::Key;
 use special_tokens::{SPECIAL_TOKENS_LEN, SpecialTokens};
-use vocab::{Vocab, fault, hash};
+use vocab::{Vocab, fault};
 
 use crate::error::{Error, Result};
 
@@ -175,43 +175,7 @@ impl Tokenizer {
     }
 
     fn encode_uncut(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<TokenId>) {
-        let bytes = text.as_bytes();
-        let mut start = 0;
-        // Scanning 16 to 128 pieces before looking them up, so that look-ups wait for memory side by side, was tried and is
-        // not faster: the processor runs ahead far enough by itself.
-        for end in pretokenizer::piece_ends(text) {
-            let key = Key::of(bytes, start, end - start);
-            match key.and_then(|key| scratch.cache.short.get(key)) {
-                Some(known) => known.push_to(ids),
-                None => self.encode_piece(&bytes[start..end], key, scratch, ids),
-            }
-            start = end;
-        }
-    }
-
-    /// Encodes a piece that is long, or not among the short ones that are known.
-    #[cold]
-    fn encode_piece(
-        &self,
-        piece: &[u8],
-        key: Option<Key>,
-        scratch: &mut Scratch,
-        ids: &mut Vec<TokenId>,
-    ) {
-        let Scratch { cache, merger } = scratch;
-        let first = ids.len();
-        if let Some(key) = key {
-            merger.merge_into(&self.vocab, piece, ids);
-            cache.short.insert(key, &ids[first..]);
-            return;
-        }
-        let hash = hash(piece);
-        if let Some(known) = cache.long.get(piece, hash) {
-            ids.extend_from_slice(known);
-        } else {
-            merger.merge_into(&self.vocab, piece, ids);
-            cache.long.insert(piece, hash, &ids[first..]);
-        }
+        uncut::encode_into(&self.vocab, text, scratch, ids);
     }
 
     /// The bytes that an id stands for; for a special token its name.

@@ -40,8 +40,8 @@ pub struct Vocab {
 const EMPTY: u32 = u32::MAX;
 const NO_ID: TokenId = TokenId::MAX;
 
-/// Enough for Kimi's ids, so that a slot has room for 14 bits of a hash.
-const ID_BITS: u32 = 18;
+/// Enough for the id of every ordinary token; a slot has room for 14 bits of a hash beside it.
+pub const ID_BITS: u32 = 18;
 const ID: u32 = (1 << ID_BITS) - 1;
 
 impl Vocab {

@@ -42,7 +42,10 @@ pub(super) struct Classes {
 /// The ends of pieces in `bytes`, which begins where a piece begins, or 0 if none is sure. Only the first `len` bytes are
 /// text, and `is_all` says that no text follows them; then `len` is less than 64, so that the end of the text has a bit.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "compiled anew for each instruction set that calls it")]
+#[expect(
+    clippy::inline_always,
+    reason = "compiled anew for each instruction set that calls it"
+)]
 pub(super) fn ends(bytes: &[u8; LEN], classes: &Classes, len: usize, is_all: bool) -> u64 {
     let shown = len.min(classes.wide.trailing_zeros() as usize) as u32;
     let is_all = is_all && shown as usize == len;
@@ -58,8 +61,8 @@ pub(super) fn ends(bytes: &[u8; LEN], classes: &Classes, len: usize, is_all: boo
     let punctuation_start = punctuation & !after(punctuation) & !after(blank);
 
     let opens_word = (space & !newline) | punctuation_start;
-    let letter_start =
-        (letter & !after(letter) & !after(opens_word)) | (classes.upper & letter & after(classes.lower));
+    let letter_start = (letter & !after(letter) & !after(opens_word))
+        | (classes.upper & letter & after(classes.lower));
 
     // A run of newlines carries the bit added at its start to the position after its end.
     let trailing = newline & !(newline.wrapping_add(newline & after(punctuation)));
@@ -67,8 +70,7 @@ pub(super) fn ends(bytes: &[u8; LEN], classes: &Classes, len: usize, is_all: boo
     let last_of_gap = gap & !newline & before(text & !space);
     let space_start = (gap & !after(gap)) | last_of_gap | after_last_newline(gap, newline);
 
-    let mut starts =
-        letter_start | every_third(digit) | punctuation_start | space_start;
+    let mut starts = letter_start | every_third(digit) | punctuation_start | space_start;
     let apostrophes = classes.apostrophe & text & after(letter);
     if apostrophes != 0 {
         starts = join_contractions(&bytes[..shown as usize], starts, apostrophes);
@@ -133,7 +135,7 @@ fn after_last_newline(gap: u64, newline: u64) -> u64 {
     let mut ends_at_newline = others.wrapping_add(starts) & gap & newline;
     while ends_at_newline != 0 {
         let earlier = starts & (ends_at_newline & ends_at_newline.wrapping_neg()).wrapping_sub(1);
-        starts &= !(1 << (63 - earlier.leading_zeros()));
+        starts &= !(1 << earlier.ilog2());
         ends_at_newline &= ends_at_newline - 1;
     }
     starts
@@ -146,7 +148,11 @@ fn join_contractions(bytes: &[u8], mut starts: u64, mut apostrophes: u64) -> u64
     while apostrophes != 0 {
         let at = apostrophes.trailing_zeros();
         apostrophes &= apostrophes - 1;
-        let letter = |offset| bytes.get(at as usize + offset).map_or(0, |byte| byte | 0x20);
+        let letter = |offset| {
+            bytes
+                .get(at as usize + offset)
+                .map_or(0, |byte| byte | 0x20)
+        };
         let len = match (letter(1), letter(2)) {
             (b's' | b't' | b'm' | b'd', _) => 2,
             (b'r' | b'v', b'e') | (b'l', b'l') => 3,

@@ -23,7 +23,7 @@ use super::char_class::CharClass;
 
 /// The length in bytes of the first piece of `text`; 0 only if `text` is empty.
 #[inline]
-pub(super) fn first_piece_len(text: &str) -> usize {
+pub(in crate::tokenizer) fn first_piece_len(text: &str) -> usize {
     let (class, first) = class_at(text, 0);
     if class.intersects(CharClass::WORD) {
         return word_len(text, class, first);

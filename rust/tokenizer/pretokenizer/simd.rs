@@ -3,7 +3,10 @@
 //! Each class is a range of ASCII or two, so it costs an addition that puts the range at the top of the signed bytes, and a
 //! comparison. What is built from the classes is in [`super::block`], compiled here with the same instructions switched on.
 
-#![allow(unsafe_code, reason = "loads from memory, and calls that need the processor to be asked first")]
+#![allow(
+    unsafe_code,
+    reason = "loads from memory, and calls that need the processor to be asked first"
+)]
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi8, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256,
@@ -29,15 +32,13 @@ impl Simd {
 
     /// [`block::ends`]
     #[inline]
+    #[expect(
+        clippy::unused_self,
+        reason = "its existence is the proof that is needed"
+    )]
     pub(super) fn ends(self, bytes: &[u8; LEN], len: usize, is_all: bool) -> u64 {
         // SAFETY: a `Simd` exists only where `detect` has found all that `ends` is compiled for.
         unsafe { ends(bytes, len, is_all) }
-    }
-
-    #[cfg(test)]
-    pub(super) fn classes(self, bytes: &[u8; LEN]) -> Classes {
-        // SAFETY: as above.
-        unsafe { classes(bytes) }
     }
 }
 
@@ -94,4 +95,41 @@ fn positions([low, high]: [__m256i; 2]) -> u64 {
     let low = _mm256_movemask_epi8(low).cast_unsigned();
     let high = _mm256_movemask_epi8(high).cast_unsigned();
     u64::from(low) | u64::from(high) << (LEN / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokenizer::pretokenizer::char_class::CharClass;
+
+    /// Byte by byte, from the table that the scalar scanner reads.
+    fn plain_classes(bytes: &[u8; LEN]) -> Classes {
+        let positions = |is_it: &dyn Fn(u8) -> bool| {
+            let bits = bytes.iter().map(|&byte| u64::from(is_it(byte)));
+            bits.rev().fold(0, |bits, bit| bits << 1 | bit)
+        };
+        let class = |class| positions(&move |byte| CharClass::of_byte(byte).intersects(class));
+        Classes {
+            upper: class(CharClass::UPPER),
+            lower: class(CharClass::LOWER),
+            digit: class(CharClass::NUMBER),
+            space: class(CharClass::SPACE),
+            newline: class(CharClass::NEWLINE),
+            blank: positions(&|byte| byte == b' '),
+            apostrophe: positions(&|byte| byte == b'\''),
+            wide: positions(&|byte| !byte.is_ascii()),
+        }
+    }
+
+    #[test]
+    fn every_byte_in_every_place_has_its_class() {
+        if Simd::detect().is_none() {
+            return;
+        }
+        for first in 0..=u8::MAX {
+            let bytes: [u8; LEN] = std::array::from_fn(|at| first.wrapping_add(at as u8));
+            // SAFETY: the processor has been asked.
+            assert_eq!(unsafe { classes(&bytes) }, plain_classes(&bytes));
+        }
+    }
 }

@@ -1,0 +1,126 @@
+//! Text without cuts and special tokens to ids: the loop in which nearly all time is spent.
+//!
+//! For each piece of the real trajectories it reads 16 bytes of text and one cache line of what is known, and writes 16
+//! bytes; no branch but the end of a block and what is not known depends on the text, so that the processor runs ahead and
+//! waits for several look-ups at once. What a piece costs is mostly those look-ups.
+
+use crate::tokenizer::piece_cache::KEY_READS;
+use crate::tokenizer::piece_cache::packed::{MAX_IDS, PackedIds};
+use crate::tokenizer::pretokenizer::{self, BLOCK_LEN, Scanner};
+use crate::tokenizer::vocab::Vocab;
+use crate::tokenizer::{Scratch, TokenId};
+
+/// A block, and as much after it as makes a key for a piece that begins in its last byte.
+const WINDOW_LEN: usize = BLOCK_LEN + KEY_READS;
+
+/// Appends the ids of `text`.
+pub(super) fn encode_into(
+    vocab: &Vocab,
+    text: &str,
+    scratch: &mut Scratch,
+    ids: &mut Vec<TokenId>,
+) {
+    let scanner = Scanner::fastest();
+    let mut recent = Recent::default();
+    let mut rest = text;
+    let mut last = [0; WINDOW_LEN];
+    while !rest.is_empty() {
+        let bytes = rest.as_bytes();
+        let window = bytes.first_chunk().unwrap_or_else(|| {
+            last.fill(0);
+            last[..bytes.len()].copy_from_slice(bytes);
+            &last
+        });
+        let mut ends = scanner.ends(window, bytes.len());
+        if ends == 0 {
+            let len = pretokenizer::first_piece_len(rest);
+            if len >= BLOCK_LEN {
+                recent.move_to(ids);
+                encode_piece(vocab, &bytes[..len], scratch, ids);
+                rest = &rest[len..];
+                continue;
+            }
+            ends = 1 << len;
+        }
+        let mut start = 0;
+        while ends != 0 {
+            let end = ends.trailing_zeros() as usize;
+            ends &= ends - 1;
+            // A position in the block, which the compiler does not see.
+            let bytes = window[start % BLOCK_LEN..].first_chunk();
+            if let Some(known) = bytes.and_then(|bytes| scratch.cache.get(bytes, end - start)) {
+                recent.push(known);
+            } else {
+                recent.move_to(ids);
+                encode_piece(vocab, &window[start..end], scratch, ids);
+            }
+            start = end;
+        }
+        recent.make_room(ids);
+        rest = &rest[start..];
+    }
+    recent.move_to(ids);
+}
+
+/// Appends the ids of a piece that is not among the short ones that are known.
+#[cold]
+fn encode_piece(vocab: &Vocab, piece: &[u8], scratch: &mut Scratch, ids: &mut Vec<TokenId>) {
+    let Scratch { cache, merger } = scratch;
+    if let Some(known) = cache.get_long(piece) {
+        ids.extend_from_slice(known);
+        return;
+    }
+    let first = ids.len();
+    merger.merge_into(vocab, piece, ids);
+    cache.insert(piece, &ids[first..]);
+}
+
+/// Ids on their way to the output. A piece writes as many as any may have, and the next one begins after those that count:
+/// no branch on how many. The output itself has no room for that without a check for each piece.
+struct Recent {
+    ids: [TokenId; RECENT_LEN],
+    len: usize,
+}
+
+/// Room for the pieces of two blocks.
+const RECENT_LEN: usize = 2 * MOST_OF_BLOCK;
+
+/// More than any block needs: its bytes each a piece.
+const MOST_OF_BLOCK: usize = BLOCK_LEN * MAX_IDS;
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self {
+            ids: [0; RECENT_LEN],
+            len: 0,
+        }
+    }
+}
+
+impl Recent {
+    /// Appends the ids of a piece, for which there must be room.
+    #[inline]
+    fn push(&mut self, known: PackedIds) {
+        let room = self.ids[self.len..].first_chunk_mut::<MAX_IDS>();
+        debug_assert!(room.is_some());
+        if let Some(room) = room {
+            *room = known.padded();
+            self.len += known.len();
+        }
+    }
+
+    /// Sees to it that there is room for the pieces of another block.
+    #[inline]
+    fn make_room(&mut self, out: &mut Vec<TokenId>) {
+        if self.len > RECENT_LEN - MOST_OF_BLOCK {
+            self.move_to(out);
+        }
+    }
+
+    /// Appends all to `out`, and is empty.
+    #[inline]
+    fn move_to(&mut self, out: &mut Vec<TokenId>) {
+        out.extend_from_slice(&self.ids[..self.len]);
+        self.len = 0;
+    }
+}
