@@ -4,6 +4,7 @@ import base64
 import json
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,14 @@ from fasttok import EncodedConversation, Encoder
 # The data is other people's work and not in the repository; a checkout without it runs everything else.
 DATA = Path(os.environ.get("FASTTOK_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DIGESTS = DATA.parent / "golden"
+# What `fasttok-bench` compares with and draws with, and what each imports.
+BENCH = {
+    "transformers": "transformers",
+    "tiktoken": "tiktoken",
+    "gigatoken": "gigatoken",
+    "splintr-rs": "splintr",
+    "matplotlib": "matplotlib",
+}
 MODELS = (
     "kimi-k2-0711",
     "kimi-k2",
@@ -41,6 +50,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"NOT RUN: the check against real conversations, since {DATA} or {DIGESTS} is not there "
             "(FASTTOK_DATA names the folder)"
         )
+    if missing := [package for package, module in BENCH.items() if find_spec(module) is None]:
+        terminalreporter.write_line(f"NOT RUN: fasttok-bench beside {', '.join(missing)}: pip install '.[bench]'")
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,8 @@ from fasttok.bench.command import bench
 from fasttok.bench.error import BenchError
 from fasttok.cli.output import escape_what_cannot_be_shown, write, write_error
 
+INTERRUPTED = 130
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command()(bench)
 
@@ -19,12 +21,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     escape_what_cannot_be_shown()
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        return app(given, prog_name="fasttok-bench", standalone_mode=False) or 0
+        status: int = app(given, prog_name="fasttok-bench", standalone_mode=False) or 0
     except typer.TyperException as error:
         write_error(f"{error.format_message()} (see fasttok-bench --help)")
     except (BenchError, FasttokError, OSError) as error:
         write_error(str(error))
-    except (KeyboardInterrupt, typer.Abort):
-        write(sys.stderr, "stopped; nothing was written\n")
-        return 130
+    else:
+        # So typer ends on Ctrl-C, without a word.
+        if status == INTERRUPTED:
+            write(sys.stderr, "stopped; nothing was written\n")
+        return status
     return 2

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fasttok import Encoder
+from fasttok import Encoder, FasttokError
 from fasttok.bench.comparison import Comparison, run_comparison
 from fasttok.bench.conversations import EXAMPLES_NAME, read_conversations
 from fasttok.bench.error import BenchError
@@ -141,11 +141,14 @@ def bench(
     encoder = Encoder(model)
     here = machine()
     command = command_line(data, model, against, threads, rounds, hf_model, scaling)
-    with shown_steps() as steps:
-        if scaling:
-            figures = run_scaling(encoder, conversations, rounds, budget, hf_model, steps)
-        else:
-            figures = run_comparison(encoder, conversations, names, counts, rounds, hf_model, steps)
+    try:
+        with shown_steps() as steps:
+            if scaling:
+                figures = run_scaling(encoder, conversations, rounds, budget, hf_model, steps)
+            else:
+                figures = run_comparison(encoder, conversations, names, counts, rounds, hf_model, steps)
+    except FasttokError as error:
+        raise BenchError(f"{data or EXAMPLES_NAME}: {error}") from None
     if isinstance(figures, Comparison):
         lines = facts(figures, encoder, source, here, command)
         print_page(comparison_table(figures), [*notes(figures), FIRST_PASS, "", *lines])
