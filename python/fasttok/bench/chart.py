@@ -34,8 +34,9 @@ HEADINGS: dict[Kind, str] = {
     "chats to ids": "chats to ids alone",
     "rendered text to ids": "text, rendered beforehand, to ids alone",
 }
-# In inches: the picture, its margins, a row, the labels on the left, and what the figures need beside the longest bar.
-WIDTH, TOP, BOTTOM, ROW, LABELS, VALUES = 11.0, 1.2, 0.95, 0.36, 2.45, 2.3
+# In inches: the picture, what is above and below the bars, a line of small print, a row, the labels on the left, and
+# what the figures need beside the longest bar.
+WIDTH, TOP, AXIS, LINE, ROW, LABELS, VALUES = 11.0, 1.2, 0.5, 0.2, 0.36, 2.45, 2.3
 BARS = WIDTH - LABELS - 0.3
 
 
@@ -77,9 +78,11 @@ def draw_comparison(comparison: Comparison, path: Path, footnotes: Sequence[str]
             depth += 1.0
         places.append((depth, one))
         depth += 1.0
-    height = TOP + BOTTOM + depth * ROW
+    footnotes = [*left_out(comparison), *footnotes]
+    bottom = AXIS + LINE * len(footnotes)
+    height = TOP + bottom + depth * ROW
     figure = Figure(figsize=(WIDTH, height), facecolor="white")
-    axes = figure.add_axes((LABELS / WIDTH, BOTTOM / height, BARS / WIDTH, depth * ROW / height))
+    axes = figure.add_axes((LABELS / WIDTH, bottom / height, BARS / WIDTH, depth * ROW / height))
     plain(axes)
     rates = [one.rate.median for one in timed]
     left, longest = min(rates) / 3, max(one.rate.most for one in timed)
@@ -109,6 +112,14 @@ def draw_comparison(comparison: Comparison, path: Path, footnotes: Sequence[str]
     save(figure, path)
 
 
+def left_out(comparison: Comparison) -> list[str]:
+    most = max((len(equality.differences) for equality in comparison.equality.values()), default=0)
+    if not most:
+        return []
+    of = f"{most:,} of {len(comparison.workload):,} conversations"
+    return [f"only where the ids are equal; for some of the others they are not in up to {of}"]
+
+
 def subtitle(count: int) -> str:
     return f"MB of rendered text a second, {threads(count)}, log scale; medians, with lines from the least to the most"
 
@@ -123,7 +134,7 @@ def draw_bar(axes: Axes, place: float, one: Timed) -> None:
     if one.reference:
         ratio = Spread.of(one.ratios).median
         value += f", {number(ratio)}× slower" if ratio >= 1 else f", {number(1 / ratio)}× faster"
-    if len(one.indices) < len(one.contender.workload):
+    if len(one.contender.sample()) < len(one.contender.workload):
         value += f"\nover {len(one.indices):,} of {len(one.contender.workload):,} conversations"
     axes.annotate(
         value,
@@ -133,6 +144,8 @@ def draw_bar(axes: Axes, place: float, one: Timed) -> None:
         va="center",
         size=10 if "\n" in value else 10.5,
         linespacing=1.1,
+        # So that a line of the grid does not cross it.
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         color=OWN if own and not one.first_pass else INK,
         weight="bold" if own and not one.first_pass else "normal",
     )
@@ -195,6 +208,7 @@ def draw_scaling(scaling: Scaling, path: Path, footnotes: Sequence[str]) -> None
             size=11,
             color=color if name != "hf-per-message" else FAINT,
             weight="bold" if name == "fasttok" else "normal",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
             annotation_clip=False,
         )
     written_around(figure, scaling_title(scaling), "Time for one conversation, one thread, log-log; medians", footnotes)

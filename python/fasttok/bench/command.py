@@ -22,7 +22,13 @@ from fasttok.bench.whole_file import check_place
 
 PICTURES = (".svg", ".png", ".pdf")
 MOST_THREADS = 256
-FIRST_PASS = "first pass: by one that has seen no text yet, beside fasttok's own first pass"
+DEFAULT_MODEL = "kimi-k2.5"
+DEFAULT_ROUNDS = 5
+DEFAULT_BUDGET = 20.0
+READING = (
+    "fasttok = 1: the time over the same conversations, divided by fasttok's",
+    "first pass: by one that has seen no text yet, divided by fasttok's own first pass",
+)
 
 
 def peer_names(text: str) -> list[str]:
@@ -59,7 +65,7 @@ def bench(
     ] = None,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="The model, by name or by folder, as in fasttok prepare.")
-    ] = "kimi-k2.5",
+    ] = DEFAULT_MODEL,
     against: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help=f"What to compare with: {','.join(PEERS)}. By default all."),
@@ -68,7 +74,9 @@ def bench(
         str | None,
         typer.Option(metavar="NUMBERS", help="Threads, as in 1,2. By default one, and as many as there are cores."),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, metavar="N", help="How many times everything is timed.")] = 5,
+    rounds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many times everything is timed.")
+    ] = DEFAULT_ROUNDS,
     hf_model: Annotated[
         str | None,
         typer.Option(
@@ -89,7 +97,7 @@ def bench(
         typer.Option(
             min=0.1, metavar="SECONDS", help="With --scaling: a curve ends where one run would take longer than this."
         ),
-    ] = 20,
+    ] = DEFAULT_BUDGET,
     json: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Write every figure of every round to a file.")
     ] = None,
@@ -140,7 +148,7 @@ def bench(
     source = EXAMPLES_NAME if data is None else data.name
     encoder = Encoder(model)
     here = machine()
-    command = command_line(data, model, against, threads, rounds, hf_model, scaling)
+    command = command_line(data, model, against, threads, rounds, hf_model, scaling, budget)
     try:
         with shown_steps() as steps:
             if scaling:
@@ -151,7 +159,7 @@ def bench(
         raise BenchError(f"{data or EXAMPLES_NAME}: {error}") from None
     if isinstance(figures, Comparison):
         lines = facts(figures, encoder, source, here, command)
-        print_page(comparison_table(figures), [*notes(figures), FIRST_PASS, "", *lines])
+        print_page(comparison_table(figures), [*notes(figures), "", *lines])
         report = comparison_report(figures)
     else:
         lines = [*figures.notes, *scaling_facts(encoder, here, command)]
@@ -177,20 +185,23 @@ def command_line(
     rounds: int,
     hf_model: str | None,
     scaling: bool,
+    budget: float,
 ) -> str:
     """The command that makes these figures again, without what says where to write them."""
     parts = ["fasttok-bench"]
     if scaling:
         parts.append("--scaling")
+        if budget != DEFAULT_BUDGET:
+            parts += ["--budget", f"{budget:g}"]
     if data is not None:
         parts += ["--data", data.name]
-    if model != "kimi-k2.5":
+    if model != DEFAULT_MODEL:
         parts += ["--model", model]
     if against is not None:
         parts += ["--against", against]
     if threads is not None:
         parts += ["--threads", threads]
-    if rounds != 5:
+    if rounds != DEFAULT_ROUNDS:
         parts += ["--rounds", str(rounds)]
     if hf_model is not None:
         parts += ["--hf-model", hf_model]
@@ -206,7 +217,13 @@ def scaling_facts(encoder: Encoder, here: Machine, command: str) -> list[str]:
 
 def notes(comparison: Comparison) -> list[str]:
     lines = [f"{name}: {equality}" for name, equality in comparison.equality.items() if equality.differences]
-    return lines + [f"{name}: {reason}" for name, reason in comparison.not_timed]
+    lines += [f"{name}: {reason}" for name, reason in comparison.not_timed]
+    sampled = {one.name: one for one in comparison.timed if len(one.contender.sample()) < len(comparison.workload)}
+    lines += [
+        f"{name}: over {len(one.indices):,} of {len(comparison.workload):,} conversations, {one.size / 1e6:.2f} MB"
+        for name, one in sampled.items()
+    ]
+    return [*lines, *READING]
 
 
 def facts(comparison: Comparison, encoder: Encoder, source: str, here: Machine, command: str) -> list[str]:

@@ -13,7 +13,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from fasttok.bench.chat_template import wrapper_variables
 from fasttok.bench.contender import Contender, Job, Kind
 from fasttok.bench.conversations import Conversation
-from fasttok.bench.tiktoken import encoding
 from fasttok.bench.vocabulary import Vocabulary
 from fasttok.bench.workload import Workload
 
@@ -43,6 +42,9 @@ class JinjaTiktoken(Contender):
     kind: Kind = "chats to ids"
 
     def __init__(self, workload: Workload, vocabulary: Vocabulary, template_name: str, chat_template: str) -> None:
+        # Only this needs it: a template renders without.
+        from fasttok.bench.tiktoken import encoding
+
         super().__init__(workload)
         self.encoding = encoding(vocabulary)
         self.template_name = template_name

@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from fasttok.bench.comparison import Comparison
 from fasttok.bench.contender import Kind
@@ -13,8 +14,9 @@ from fasttok.bench.timing import Spread, Timed
 from fasttok.cli.output import visible, write
 
 # Where nobody says how wide the page is; a line of the README fits.
-PAGE_WIDTH = 112
+PAGE_WIDTH = 100
 
+HEADER = ("", "threads", "MB/s", "least–most", "fasttok = 1", "chats")
 KINDS: dict[Kind, str] = {
     "chats to ids and mask": "chats → ids, loss mask, spans, findings",
     "chats to ids": "chats → ids",
@@ -39,30 +41,28 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def spread(rate: Spread) -> str:
-    return f"{number(rate.least)} – {number(rate.most)}"
-
-
 def threads(count: int) -> str:
     return "1 thread" if count == 1 else f"{count} threads"
 
 
-def comparison_table(comparison: Comparison) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("MB/s", justify="right", style="bold")
-    table.add_column("least – most", justify="right", style="dim")
-    table.add_column("time, fasttok = 1", justify="right")
-    table.add_column("conversations", justify="right")
-    table.add_column("MB", justify="right")
-    kind: Kind | None = None
-    for one in comparison.timed:
-        if one.contender.kind != kind:
-            kind = one.contender.kind
-            table.add_row(KINDS[kind], style="italic")
-        table.add_row(*cells(one, len(comparison.workload)), style="green" if one.reference is None else "")
-    return table
+def comparison_table(comparison: Comparison) -> Group:
+    """A heading and a table for each kind of work, in columns that fit 80 characters and are the same for all."""
+    rows = [(one, cells(one, len(comparison.workload))) for one in comparison.timed]
+    widths = [max(map(len, column)) for column in zip(HEADER, *(row for _, row in rows), strict=True)]
+
+    def table(shown: Sequence[tuple[Timed, tuple[str, ...]]], show_header: bool) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", show_header=show_header)
+        for name, width in zip(HEADER, widths, strict=True):
+            table.add_column(name, justify="right" if name else "left", no_wrap=True, min_width=width)
+        for one, row in shown:
+            table.add_row(*row, style="" if one.reference else "green")
+        return table
+
+    parts: list[RenderableType] = [table([], show_header=True)]
+    for kind, title in KINDS.items():
+        if of_kind := [(one, row) for one, row in rows if one.contender.kind == kind]:
+            parts += [Text(title, style="italic"), table(of_kind, show_header=False)]
+    return Group(*parts)
 
 
 def cells(one: Timed, conversations: int) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def cells(one: Timed, conversations: int) -> tuple[str, ...]:
     count = f"{len(one.indices):,}"
     if len(one.indices) < conversations:
         count += f" of {conversations:,}"
-    return label, threads(one.threads), number(rate.median), spread(rate), ratio, count, f"{one.size / 1e6:.2f}"
+    return label, str(one.threads), number(rate.median), f"{number(rate.least)}–{number(rate.most)}", ratio, count
 
 
 def scaling_table(scaling: Scaling) -> Table:
