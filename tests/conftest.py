@@ -13,18 +13,11 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 from fasttok import EncodedConversation, Encoder
+from fasttok.bench.peers import PEERS, package
 
 # The data is other people's work and not in the repository; a checkout without it runs everything else.
 DATA = Path(os.environ.get("FASTTOK_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DIGESTS = DATA.parent / "golden"
-# What `fasttok-bench` compares with and draws with, and what each imports.
-BENCH = {
-    "transformers": "transformers",
-    "tiktoken": "tiktoken",
-    "gigatoken": "gigatoken",
-    "splintr-rs": "splintr",
-    "matplotlib": "matplotlib",
-}
 MODELS = (
     "kimi-k2-0711",
     "kimi-k2",
@@ -50,8 +43,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"NOT RUN: the check against real conversations, since {DATA} or {DIGESTS} is not there "
             "(FASTTOK_DATA names the folder)"
         )
-    if missing := [package for package, module in BENCH.items() if find_spec(module) is None]:
-        terminalreporter.write_line(f"NOT RUN: fasttok-bench beside {', '.join(missing)}: pip install '.[bench]'")
+    libraries = dict.fromkeys([*(module for modules in PEERS.values() for module in modules), "matplotlib"])
+    if missing := [package(module) for module in libraries if find_spec(module) is None]:
+        terminalreporter.write_line(f"NOT RUN: fasttok-bench with {', '.join(missing)}: pip install '.[bench]'")
 
 
 @pytest.fixture(scope="session")

@@ -177,13 +177,14 @@ def comparison_title(timed: Sequence[Timed]) -> str:
 
 def rounded(ratio: float) -> str:
     """For a title; the label beside the bar says more."""
-    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
+    return f"{float(f'{ratio:.2g}'):,g}"
 
 
 def draw_scaling(scaling: Scaling, path: Path, footnotes: Sequence[str]) -> None:
-    height = 6.8
+    bottom = 0.85 + LINE * len(footnotes)
+    height = 5.2 + bottom
     figure = Figure(figsize=(WIDTH, height), facecolor="white")
-    axes = figure.add_axes((0.95 / WIDTH, 1.6 / height, (WIDTH - 3.25) / WIDTH, (height - 2.85) / height))
+    axes = figure.add_axes((0.95 / WIDTH, bottom / height, (WIDTH - 3.25) / WIDTH, (height - bottom - 1.25) / height))
     plain(axes)
     axes.set(xscale="log", yscale="log", aspect="auto")
     axes.set_xticks([size.messages for size in scaling.sizes], [f"{size.messages:,}" for size in scaling.sizes])
@@ -211,7 +212,12 @@ def draw_scaling(scaling: Scaling, path: Path, footnotes: Sequence[str]) -> None
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
             annotation_clip=False,
         )
-    written_around(figure, scaling_title(scaling), "Time for one conversation, one thread, log-log; medians", footnotes)
+    written_around(
+        figure,
+        scaling_title(scaling),
+        "Time for one conversation, one thread, caches warm, log-log; medians",
+        footnotes,
+    )
     save(figure, path)
 
 

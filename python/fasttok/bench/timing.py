@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from fasttok.bench.contender import Contender, Job
 
+# A pass over little text takes milliseconds, most of them lost on waking up caches that others have filled since.
+LEAST_SECONDS = 0.2
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -22,7 +25,7 @@ class Spread:
 
 @dataclass
 class Timed:
-    """A contender over the same conversations with the same threads, and its seconds in each round."""
+    """A contender over some conversations with some threads, and how long it takes."""
 
     name: str
     contender: Contender
@@ -30,6 +33,7 @@ class Timed:
     threads: int
     first_pass: bool = False
     seconds: list[float] = field(default_factory=list[float])
+    """Of one pass, in each round."""
     reference: "Timed | None" = None
     """fasttok over the same conversations, in the same rounds; None for fasttok itself."""
 
@@ -53,14 +57,18 @@ class Timed:
         return [own / other for own, other in zip(self.seconds, reference.seconds, strict=True)]
 
 
-def measure(job: Job) -> float:
+def measure(job: Job, once: bool = False) -> float:
+    """The seconds of one pass: the mean of as many as fill a fifth of a second, unless there can be only one."""
     # What earlier runs left behind is not this one's to clear away.
     gc.collect()
-    started = time.perf_counter()
-    result = job()
-    seconds = time.perf_counter() - started
-    del result
-    return seconds
+    seconds, passes = 0.0, 0
+    while not passes or (seconds < LEAST_SECONDS and not once):
+        started = time.perf_counter()
+        result = job()
+        seconds += time.perf_counter() - started
+        del result
+        passes += 1
+    return seconds / passes
 
 
 def run_rounds(timed: Sequence[Timed], rounds: int, progress: Callable[[str], None]) -> None:
@@ -68,6 +76,6 @@ def run_rounds(timed: Sequence[Timed], rounds: int, progress: Callable[[str], No
     for number in range(rounds + 1):
         for one in timed:
             progress(f"round {number} of {rounds}: {one.name}" if number else f"warming up: {one.name}")
-            seconds = measure(one.job())
+            seconds = measure(one.job(), once=one.first_pass)
             if number:
                 one.seconds.append(seconds)
