@@ -159,14 +159,14 @@ def bench(
         raise BenchError(f"{data or EXAMPLES_NAME}: {error}") from None
     if isinstance(figures, Comparison):
         lines = facts(figures, encoder, source, here, command)
-        print_page(comparison_table(figures), [*notes(figures), "", *lines])
-        report = comparison_report(figures)
+        table, below, report = comparison_table(figures), [*notes(figures), "", *lines], comparison_report(figures)
     else:
         lines = [*figures.notes, *scaling_facts(encoder, here, command)]
-        print_page(scaling_table(figures), lines)
-        report = scaling_report(figures)
+        table, below, report = scaling_table(figures), lines, scaling_report(figures)
+    # The file comes first: it has all that the page shows.
     if json is not None:
         write_report(json, shlex.split(command), model, source, here, report)
+    print_page(table, below)
     if plot is not None:
         # matplotlib takes a second to import, and only this needs it.
         from fasttok.bench.chart import draw_comparison, draw_scaling
