@@ -4,6 +4,7 @@ import base64
 import json
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 from fasttok import EncodedConversation, Encoder
+from fasttok.bench.peers import PEERS, package
 
 # The data is other people's work and not in the repository; a checkout without it runs everything else.
 DATA = Path(os.environ.get("FASTTOK_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -41,6 +43,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"NOT RUN: the check against real conversations, since {DATA} or {DIGESTS} is not there "
             "(FASTTOK_DATA names the folder)"
         )
+    libraries = dict.fromkeys([*(module for modules in PEERS.values() for module in modules), "matplotlib"])
+    if missing := [package(module) for module in libraries if find_spec(module) is None]:
+        terminalreporter.write_line(f"NOT RUN: fasttok-bench with {', '.join(missing)}: pip install '.[bench]'")
 
 
 @pytest.fixture(scope="session")

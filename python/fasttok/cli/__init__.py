@@ -1,6 +1,5 @@
 """The command `fasttok`."""
 
-import io
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fasttok import __version__
-from fasttok.cli.output import write_error
+from fasttok.cli.output import escape_what_cannot_be_shown, write_error
 from fasttok.cli.prepare import prepare
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -37,10 +36,7 @@ def fasttok(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status. `arguments` are those of the process if None."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a letter is no reason to lose the line it stands in.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    escape_what_cannot_be_shown()
     given = sys.argv[1:] if arguments is None else arguments
     try:
         return app(given or ["--help"], prog_name="fasttok", standalone_mode=False) or 0

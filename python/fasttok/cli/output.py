@@ -1,8 +1,16 @@
 """What reaches the screen, whatever the inputs hold and whoever reads along."""
 
+import io
 import os
 import sys
 from typing import TextIO
+
+
+def escape_what_cannot_be_shown() -> None:
+    """A terminal that cannot show a letter is no reason to lose the line it stands in."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def visible(text: str) -> str:

@@ -1,0 +1,46 @@
+"""gigatoken, a tokenizer in Rust that remembers what it has encoded, with its own scanner for Kimi's pattern."""
+
+# gigatoken returns arrays of awkward, which carry no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from collections.abc import Sequence
+
+from gigatoken import Tokenizer
+
+from fasttok.bench.contender import Contender, Job, Kind
+from fasttok.bench.vocabulary import Vocabulary
+from fasttok.bench.workload import Workload
+
+
+class Gigatoken(Contender):
+    label = "gigatoken"
+    kind: Kind = "rendered text to ids"
+    has_first_pass = True
+
+    def __init__(self, workload: Workload, vocabulary: Vocabulary, pool_size: int) -> None:
+        super().__init__(workload)
+        self.vocabulary = vocabulary
+        self.pool_size = pool_size
+        self.texts = [text.encode() for text in workload.texts]
+        self.tokenizer = self._fresh()
+
+    def _fresh(self) -> Tokenizer:
+        return Tokenizer.from_tiktoken(
+            self.vocabulary.tiktoken_file, pretokenizer="kimi", special_tokens=self.vocabulary.special_tokens
+        )
+
+    def refusal(self, threads: int) -> str | None:
+        return None if threads in (1, self.pool_size) else f"one thread, or its pool of {self.pool_size}"
+
+    def ids(self, index: int) -> Sequence[int]:
+        return self.tokenizer.encode(self.texts[index]).tolist()
+
+    def job(self, indices: Sequence[int], threads: int) -> Job:
+        return self._job_with(self.tokenizer, indices, threads)
+
+    def first_job(self, indices: Sequence[int], threads: int) -> Job:
+        return self._job_with(self._fresh(), indices, threads)
+
+    def _job_with(self, tokenizer: Tokenizer, indices: Sequence[int], threads: int) -> Job:
+        texts = [self.texts[index] for index in indices]
+        return lambda: tokenizer.encode_batch(texts, parallel=threads > 1)

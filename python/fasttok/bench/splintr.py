@@ -1,0 +1,38 @@
+"""splintr, a tokenizer in Rust that ships Kimi's vocabulary; fasttok takes the vocabulary from it."""
+
+from collections.abc import Sequence
+
+from splintr import AnyTokenizer, Tokenizer
+
+from fasttok.bench.contender import Contender, Job, Kind
+from fasttok.bench.workload import Workload
+
+
+class Splintr(Contender):
+    label = "splintr"
+    kind: Kind = "rendered text to ids"
+    has_first_pass = True
+
+    def __init__(self, workload: Workload, template_name: str, pool_size: int) -> None:
+        super().__init__(workload)
+        self.pool_size = pool_size
+        self.vocabulary = "kimi_k3" if template_name == "kimi-k3" else "kimi_k2"
+        self.tokenizer = Tokenizer.from_pretrained(self.vocabulary)
+
+    def refusal(self, threads: int) -> str | None:
+        return None if threads in (1, self.pool_size) else f"one thread, or its pool of {self.pool_size}"
+
+    def ids(self, index: int) -> Sequence[int]:
+        return self.tokenizer.encode(self.workload.texts[index])
+
+    def job(self, indices: Sequence[int], threads: int) -> Job:
+        return self._job_with(self.tokenizer, indices, threads)
+
+    def first_job(self, indices: Sequence[int], threads: int) -> Job:
+        return self._job_with(Tokenizer.from_pretrained(self.vocabulary), indices, threads)
+
+    def _job_with(self, tokenizer: AnyTokenizer, indices: Sequence[int], threads: int) -> Job:
+        texts = [self.workload.texts[index] for index in indices]
+        if threads == 1:
+            return lambda: [tokenizer.encode(text) for text in texts]
+        return lambda: tokenizer.encode_batch(texts)
