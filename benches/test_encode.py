@@ -15,27 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tiktoken
+from peers import PATTERN, RANKS, special_tokens
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from fasttok import Encoder
 
 MODEL = "kimi-k2.5"
-
-# The pattern as the models' own `tokenization_kimi.py` gives it to tiktoken.
-PATTERN = "|".join(
-    [
-        r"[\p{Han}]+",
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*"
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
-)
 
 # A run over one and the same input, so that the median says how fast and not how often.
 ROUNDS = 5
@@ -48,12 +33,8 @@ def encoder() -> Encoder:
 
 @pytest.fixture(scope="module")
 def reference(encoder: Encoder) -> tiktoken.Encoding:
-    tokenizer = encoder.tokenizer
-    ranks = {tokenizer.decode_bytes([rank]): rank for rank in range(163_584)}
-    special_tokens = dict(tokenizer.special_tokens)
-    for token in range(163_584, 163_840):
-        special_tokens.setdefault(tokenizer.decode([token]), token)
-    return tiktoken.Encoding(MODEL, pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=special_tokens)
+    ranks = {encoder.tokenizer.decode_bytes([rank]): rank for rank in range(RANKS)}
+    return tiktoken.Encoding(MODEL, pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=special_tokens(encoder))
 
 
 class Timed(NamedTuple):
