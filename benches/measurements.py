@@ -39,7 +39,7 @@ class Job:
     scratch: Path
 
     def lines(self) -> list[bytes]:
-        return [line for line in self.trajectories.read_bytes().splitlines() if line.strip()]
+        return self.trajectories.read_bytes().splitlines()
 
     def conversations(self) -> list[Conversation]:
         return [json.loads(line) for line in self.lines()]

@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import measurements
 import typer
 from measurements import Job, Measured
+from peers import installed
 from rich.console import Console
 from rich.table import Table
 from timing import MeasurementError
@@ -180,16 +181,30 @@ def existing(name: str) -> Path:
     return path
 
 
-def plain(path: Path) -> bytes:
-    """The content, unpacked if the name ends in .gz or .zst."""
+def writable(name: str) -> Path:
+    """Seen before the clock starts: rows take minutes."""
+    path = Path(name)
+    if path.is_dir() or not path.parent.is_dir():
+        raise typer.BadParameter(f"expected a file in a folder that is there, found {name!r}")
+    return path
+
+
+def conversation_lines(path: Path) -> list[bytes]:
+    """The lines that are not blank, unpacked if the name ends in .gz or .zst."""
     content = path.read_bytes()
     if path.suffix == ".gz":
-        return gzip.decompress(content)
-    if path.suffix == ".zst":
-        import zstandard
-
-        return zstandard.ZstdDecompressor().stream_reader(content).read()
-    return content
+        content = gzip.decompress(content)
+    elif path.suffix == ".zst":
+        content = installed("zstandard").ZstdDecompressor().stream_reader(content).read()
+    lines = [line for line in content.splitlines() if line.strip()]
+    if not lines:
+        raise MeasurementError(f"{path}: expected conversations, found none")
+    for index, line in enumerate(lines):
+        try:
+            json.loads(line)
+        except ValueError as error:
+            raise MeasurementError(f"{path}: conversation {index + 1}: expected JSON: {error}") from None
+    return lines
 
 
 def row(cells: tuple[str, str, str, str, str], style: str = "") -> Table:
@@ -251,14 +266,19 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 def targets(
     trajectories: Annotated[
         Path,
-        typer.Option(metavar="FILE", parser=existing, help="Conversations: JSONL, plain, .gz or .zst."),
+        typer.Option(
+            metavar="FILE",
+            parser=existing,
+            show_default=False,
+            help="Conversations: JSONL, plain, .gz or .zst; by default the examples.",
+        ),
     ] = EXAMPLES,
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="How often each row is measured.")] = 5,
     only: Annotated[
         str | None, typer.Option(metavar="NAME,…", help=f"Some rows: {', '.join(one.name for one in TARGETS)}.")
     ] = None,
     json_output: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="A file to write the table to, as JSON.")
+        Path | None, typer.Option("--json", metavar="OUT", parser=writable, help="A file to write the table to.")
     ] = None,
 ) -> None:
     """Measure the targets of speed, and print each beside what it should be.
@@ -270,13 +290,13 @@ def targets(
     console = Console(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = 140
-    content = plain(trajectories)
+    lines = conversation_lines(trajectories)
     console.print(
-        f"{len(content.splitlines()):,} conversations, {len(content) / 1e6:,.1f} MB of JSONL, {measurements.MODEL}, "
+        f"{len(lines):,} conversations, {sum(map(len, lines)) / 1e6:,.1f} MB of JSONL, {measurements.MODEL}, "
         f"medians of {rounds} rounds (least to most), {os.cpu_count()} cores",
         soft_wrap=True,
     )
-    if trajectories == EXAMPLES:
+    if trajectories.resolve() == EXAMPLES.resolve():
         console.print(
             "These are the examples. The targets are meant for hundreds of long trajectories: --trajectories FILE",
             soft_wrap=True,
@@ -286,7 +306,7 @@ def targets(
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="fasttok-targets-") as folder:
         job = Job(Path(folder) / "trajectories.jsonl", rounds, Path(folder))
-        job.trajectories.write_bytes(content)
+        job.trajectories.write_bytes(b"".join(line + b"\n" for line in lines))
         for target in wanted:
             try:
                 with console.status(f"measuring {target.name}"):
@@ -299,7 +319,7 @@ def targets(
     console.print()
     console.print(f"{reached} of {len(rows)} targets met, in {time.monotonic() - started:,.0f} s")
     if json_output is not None:
-        report = {**machine(), "conversations": len(content.splitlines()), "rounds": rounds, "targets": rows}
+        report = {**machine(), "conversations": len(lines), "rounds": rounds, "targets": rows}
         json_output.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -311,7 +331,7 @@ def main() -> int:
         return app(standalone_mode=False) or 0
     except typer.TyperException as error:
         write_error(f"{error.format_message()} (see --help)")
-    except (OSError, fasttok.FasttokError) as error:
+    except (MeasurementError, OSError, fasttok.FasttokError) as error:
         write_error(str(error))
     except typer.Abort:
         return 130
