@@ -17,7 +17,9 @@ use fasttok::tokenizer::bpe::Merger;
 use fasttok::tokenizer::pretokenizer::pretokenize;
 use fasttok::{Encoder, RenderOptions};
 
-const STAGES: &[(&str, fn(&Encoder))] = &[
+type Stage = fn(&Encoder);
+
+const STAGES: &[(&str, Stage)] = &[
     ("scan", scan),
     ("merge", merge),
     ("render", render),

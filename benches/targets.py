@@ -259,6 +259,11 @@ def machine() -> dict[str, Any]:
     return {"machine": platform.machine(), "system": platform.platform(), "cores": os.cpu_count(), "versions": versions}
 
 
+def load_of_machine() -> float | None:
+    """How many processes wanted a core in the last minute; None where the system does not say."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -296,6 +301,12 @@ def targets(
         f"medians of {rounds} rounds (least to most), {os.cpu_count()} cores",
         soft_wrap=True,
     )
+    load = load_of_machine()
+    if load is not None and load >= 0.5:
+        console.print(
+            f"This machine is not idle (load {load:.1f} in the last minute), so the figures are worth little.",
+            soft_wrap=True,
+        )
     if trajectories.resolve() == EXAMPLES.resolve():
         console.print(
             "These are the examples. The targets are meant for hundreds of long trajectories: --trajectories FILE",
@@ -319,7 +330,7 @@ def targets(
     console.print()
     console.print(f"{reached} of {len(rows)} targets met, in {time.monotonic() - started:,.0f} s")
     if json_output is not None:
-        report = {**machine(), "conversations": len(lines), "rounds": rounds, "targets": rows}
+        report = {**machine(), "load": load, "conversations": len(lines), "rounds": rounds, "targets": rows}
         json_output.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
