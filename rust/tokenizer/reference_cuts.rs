@@ -38,8 +38,10 @@ impl<'t> Iterator for Pieces<'t> {
         if self.rest.is_empty() {
             return None;
         }
-        if is_never_cut(self.rest) && self.rest.len() <= self.window_left {
-            return Some(std::mem::take(&mut self.rest));
+        let window = self.window_end();
+        if !may_have_long_run(&self.rest.as_bytes()[..window]) {
+            self.window_left = WINDOW;
+            return Some(self.cut(window));
         }
         let mut run = 0;
         let mut run_is_space = None;
@@ -65,11 +67,35 @@ impl<'t> Iterator for Pieces<'t> {
 }
 
 impl<'t> Pieces<'t> {
+    /// Where the window ends, or the text.
+    fn window_end(&self) -> usize {
+        if self.rest.len() <= self.window_left {
+            return self.rest.len();
+        }
+        let mut chars = self.rest.chars();
+        // Skips without decoding.
+        if let Some(last) = self.window_left.checked_sub(1) {
+            chars.nth(last);
+        }
+        self.rest.len() - chars.as_str().len()
+    }
+
     fn cut(&mut self, at: usize) -> &'t str {
         let (piece, rest) = self.rest.split_at(at);
         self.rest = rest;
         piece
     }
+}
+
+/// False only if no more than [`LONGEST_RUN`] code points of one kind follow each other. Looks at a few bytes of ordinary
+/// text: a run that long would fill one of these stretches, and one byte of each kind proves that none does.
+fn may_have_long_run(text: &[u8]) -> bool {
+    text.chunks_exact(LONGEST_RUN / 2).any(|stretch| {
+        let is_space = |byte: u8| is_python_space(char::from(byte));
+        let mut ascii = stretch.iter().copied().filter(u8::is_ascii);
+        let first = ascii.next().map(is_space);
+        first.is_none_or(|first| ascii.all(|byte| is_space(byte) == first))
+    })
 }
 
 /// Python's `str.isspace`: Unicode white space and the four separators U+001C to U+001F.
@@ -104,6 +130,47 @@ mod tests {
         assert_eq!(lengths(&" \u{1c}".repeat(20_000)), [25_000, 15_000]);
         assert_eq!(lengths(&" \u{85}".repeat(20_000)), [25_000, 15_000]);
         assert_eq!(lengths(&"a\u{200b}".repeat(20_000)), [25_000, 15_000]);
+    }
+
+    /// Code point by code point, as the reference does it.
+    fn plain_lengths(text: &str) -> Vec<usize> {
+        let mut lengths = Vec::new();
+        let chars: Vec<char> = text.chars().collect();
+        for window in chars.chunks(WINDOW) {
+            let mut start = 0;
+            let mut run = 0;
+            for (at, &char) in window.iter().enumerate() {
+                let is_same = at > 0 && is_python_space(window[at - 1]) == is_python_space(char);
+                run = if is_same { run + 1 } else { 1 };
+                if run > LONGEST_RUN {
+                    lengths.push(at - start);
+                    start = at;
+                    run = 1;
+                }
+            }
+            lengths.push(window.len() - start);
+        }
+        lengths
+    }
+
+    #[test]
+    fn a_glance_finds_every_run_that_is_cut() {
+        let units = ["a", " ", "é", "\u{3000}", "word ", "中文 ", "\u{1c}x"];
+        for unit in units {
+            for len in [
+                12_499, 12_500, 24_999, 25_000, 25_001, 37_500, 130_000, 401_000,
+            ] {
+                for (before, after) in [("", ""), ("x ", " y"), ("中", "中"), (" ", " ")] {
+                    let run = unit.repeat(len / unit.chars().count());
+                    let text = format!("{before}{run}{after}{}", "some words\n".repeat(7));
+                    assert_eq!(
+                        lengths(&text),
+                        plain_lengths(&text),
+                        "{unit:?} {len} {before:?}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! Ids from 163,584 to 163,839 are special. A model names some of them; the others are called
 //! `<|reserved_token_⟨id⟩|>`, which is a special token all the same when text is encoded with special tokens parsed.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::packed::Searcher;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
 
 use crate::error::Result;
 use crate::tokenizer::TokenId;
@@ -85,7 +87,15 @@ pub struct SpecialTokens {
     /// Whether the model names it, likewise by id.
     is_named: Vec<bool>,
     finder: AhoCorasick,
+    /// What all names begin with, which is searched for many bytes at once; None if they have too little in common.
+    openings: Option<Searcher>,
 }
+
+/// Bytes of a name's opening. The names that Kimi's models give have a dozen different ones.
+const OPENING_LEN: usize = 3;
+
+/// More are not searched for many bytes at once.
+const MOST_OPENINGS: usize = 32;
 
 /// A special token found in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,13 +149,20 @@ impl SpecialTokens {
         }
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
-            .kind(Some(AhoCorasickKind::DFA))
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .start_kind(StartKind::Both)
             .build(&all);
         let finder = finder.map_err(|error| fault(error.to_string()))?;
+        let openings: BTreeSet<&[u8]> = all
+            .iter()
+            .map(|name| &name.as_bytes()[..name.len().min(OPENING_LEN)])
+            .collect();
+        let openings = (openings.len() <= MOST_OPENINGS).then(|| Searcher::new(openings));
         Ok(Self {
             names: all,
             is_named,
             finder,
+            openings: openings.flatten(),
         })
     }
 
@@ -184,8 +201,32 @@ impl SpecialTokens {
 
     /// The special tokens in a text, from left to right.
     pub fn find<'s>(&'s self, text: &'s str) -> impl Iterator<Item = Occurrence> + 's {
-        let found = self.finder.find_iter(text);
-        found.map(|found| Occurrence {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let found = self.next_at(text, at)?;
+            at = found.range.end;
+            Some(found)
+        })
+    }
+
+    /// The first special token from `at` on, and the longest that begins there.
+    fn next_at(&self, text: &str, mut at: usize) -> Option<Occurrence> {
+        let Some(openings) = &self.openings else {
+            return self.occurrence(Input::new(text).range(at..));
+        };
+        loop {
+            at = openings.find_in(text, (at..text.len()).into())?.start();
+            let here = Input::new(text).range(at..).anchored(Anchored::Yes);
+            if let Some(found) = self.occurrence(here) {
+                return Some(found);
+            }
+            at += 1;
+        }
+    }
+
+    fn occurrence(&self, input: Input<'_>) -> Option<Occurrence> {
+        let found = self.finder.find(input)?;
+        Some(Occurrence {
             range: found.range(),
             id: FIRST + found.pattern().as_u32(),
         })
@@ -224,6 +265,30 @@ mod tests {
                 ("<|reserved_token_163589|>", 163_589)
             ]
         );
+    }
+
+    #[test]
+    fn openings_hide_no_token() {
+        let many = (0..200_u8).map(|n| {
+            (
+                FIRST + u32::from(n),
+                format!("{}{n}", char::from(b' ' + n % 90)),
+            )
+        });
+        let many: Vec<_> = many.collect();
+        let many = many.iter().map(|(id, name)| (*id, name.as_str()));
+        let many = SpecialTokens::from_names(many).unwrap();
+        assert!(many.openings.is_none());
+        let few = SpecialTokens::of_models("kimi-k2.5").unwrap();
+        assert!(few.openings.is_some());
+        for specials in [many, few] {
+            let text = "<|i".repeat(100) + &specials.names.join("<|im_") + "<|im_";
+            for start in 0..300 {
+                let text = &text[start..];
+                let plain = specials.finder.find_iter(text).map(|found| found.range());
+                assert!(plain.eq(specials.find(text).map(|found| found.range)));
+            }
+        }
     }
 
     #[test]
