@@ -49,7 +49,7 @@ fn contents() -> String {
 }
 
 fn bench_pieces(criterion: &mut Criterion) {
-    let vocab = Vocab::embedded().expect("the vocabulary is sound");
+    let vocab = Vocab::embedded();
     let text = contents();
     let pieces = pieces_to_merge(&vocab, &text);
     let mut merger = Merger::default();
@@ -95,7 +95,7 @@ fn long_pieces(len: usize) -> [(&'static str, Vec<u8>); 3] {
 }
 
 fn bench_long_pieces(criterion: &mut Criterion) {
-    let vocab = Vocab::embedded().expect("the vocabulary is sound");
+    let vocab = Vocab::embedded();
     let mut merger = Merger::default();
     for (name, piece) in long_pieces(3000) {
         let mut ids = Vec::new();

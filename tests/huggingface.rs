@@ -24,7 +24,7 @@ fn stand_ins() -> Vec<char> {
 /// The file of the embedded vocabulary, without merges: ranks are the vocabulary's, merges follow from them.
 fn tokenizer_json() -> Value {
     let stand_ins = stand_ins();
-    let vocab = Vocab::embedded().unwrap();
+    let vocab = Vocab::embedded();
     let special_tokens = SpecialTokens::of_models("kimi-k2.5").unwrap();
     let first_special = vocab.len() as TokenId;
     let tokens: Map<String, Value> = (0..first_special)

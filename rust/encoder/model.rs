@@ -39,7 +39,7 @@ pub(super) fn load(model: &str, template: Option<Template>) -> Result<(Tokenizer
     };
     Ok((
         Tokenizer::new(
-            Vocab::embedded()?,
+            Vocab::embedded(),
             SpecialTokens::of_models(template.special_tokens())?,
         ),
         template,
