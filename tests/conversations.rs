@@ -387,8 +387,17 @@ fn check(
     let batch = encoder.encode_batch(inputs, options, NonZero::new(2));
     match singles.iter().position(Result::is_err) {
         None => {
-            let rows = singles.into_iter().map(Result::unwrap);
-            prop_assert_eq!(batch.unwrap(), EncodedBatch::from_rows(rows.collect()));
+            let mut expected = EncodedBatch::default();
+            for (source, Rows { rows, left_out }) in
+                singles.into_iter().map(Result::unwrap).enumerate()
+            {
+                for mut row in rows {
+                    expected.push(source, &mut row);
+                }
+                expected.left_out.extend(left_out);
+            }
+            expected.left_out.sort_unstable();
+            prop_assert_eq!(batch.unwrap(), expected);
         }
         Some(first) => {
             let place = format!("conversations[{first}]");

@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::borrow::Cow;
+use std::num::NonZero;
 use std::sync::LazyLock;
 
 use fasttok::chat::conversation::Conversation;
 use fasttok::chat::json::{Object, Spacing, Value};
 use fasttok::chat::mask::MaskPolicy;
 use fasttok::chat::segment::{Part, Role};
+use fasttok::encoder::Input;
 use fasttok::{EncodedConversation, Encoder, RenderOptions};
 use proptest::prelude::*;
 
@@ -197,5 +199,49 @@ proptest! {
         messages.write_json(Spacing::Compact, &mut json);
         let read = Value::from_json(json.as_bytes()).unwrap();
         prop_assert_eq!(&read, &messages);
+    }
+}
+
+/// Long enough to be shared among threads, with all that separates what is encoded on its own: messages, special tokens that
+/// a text spells out, and the reference's cuts.
+#[test]
+fn threads_that_share_a_conversation_write_what_one_writes() {
+    let line = "Some words, <|im_end|> and 12345 more: 你好 <think>\n";
+    let words = line.repeat(6_000);
+    let unbroken = "x".repeat(130_000);
+    let messages = (0..40).map(|index| {
+        let (role, content) = match index % 4 {
+            0 => ("user", line.repeat(index * 3)),
+            1 => ("assistant", unbroken.clone()),
+            2 => ("system", [&*words, &unbroken, &words].concat()),
+            _ => ("assistant", line.repeat(index)),
+        };
+        object([("role", string(role)), ("content", string(content))])
+    });
+    let long = Value::Array(messages.collect());
+    let short = Value::Array(vec![object([
+        ("role", string("user")),
+        ("content", string("short")),
+    ])]);
+    let inputs = [&short, &long, &short, &long, &short].map(|value| Input::Value(value.clone()));
+    for model in ["kimi-k2.5", "kimi-k3"] {
+        let encoder = Encoder::from_model(model, None).unwrap();
+        let encode = |inputs: &[Input<'_>], threads| {
+            let options = RenderOptions::default().into();
+            encoder
+                .encode_batch(inputs, options, NonZero::new(threads))
+                .unwrap()
+        };
+        let expected = encode(&inputs, 1);
+        assert!(expected.notices[1].control_strings > 1000 || model == "kimi-k3");
+        for threads in [2, 3, 8] {
+            assert!(
+                encode(&inputs, threads) == expected,
+                "{model}, {threads} threads"
+            );
+        }
+        let alone = encode(&inputs[1..2], 4);
+        assert!(alone.input_ids == encode(&inputs[1..2], 1).input_ids);
+        assert!(alone.spans == encode(&inputs[1..2], 1).spans);
     }
 }

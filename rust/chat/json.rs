@@ -164,6 +164,17 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The bytes of all strings in it, keys not counted.
+    #[must_use]
+    pub fn text_len(&self) -> usize {
+        match self {
+            Self::String(text) => text.len(),
+            Self::Array(items) => items.iter().map(Self::text_len).sum(),
+            Self::Object(object) => object.iter().map(|(_, value)| value.text_len()).sum(),
+            _ => 0,
+        }
+    }
+
     /// The string, if it is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {

@@ -291,6 +291,11 @@ impl Segments {
         &self.list
     }
 
+    /// The segments of each run, in order.
+    pub fn runs(&self) -> impl Iterator<Item = &[Segment]> {
+        self.list.chunk_by(|a, b| a.run == b.run)
+    }
+
     /// The text that `range` of a [`Body::Text`] refers to. The texts of a run follow each other without a gap.
     #[must_use]
     pub fn text(&self, range: Range<usize>) -> &str {

@@ -26,7 +26,9 @@ use crate::chat::conversation::Conversation;
 use crate::chat::json::{Object, Spacing, Value};
 use crate::chat::validation::Finding;
 use crate::encoder::batch;
+use crate::encoder::crew::Crew;
 use crate::encoder::encoded::{EncodedConversation, Rows};
+use crate::encoder::long_text::LongText;
 use crate::encoder::{EncodeOptions, Encoder, Scratch};
 use crate::error::{Error, ErrorKind, Place, Result};
 
@@ -134,7 +136,8 @@ pub fn prepare(
     encoder.check(options.encode)?;
     refuse_clashes(options)?;
     let mut sink = Sink::create(options)?;
-    let threads = batch::thread_count(options.num_threads, usize::MAX);
+    let threads = batch::thread_count(options.num_threads, usize::MAX, || 0);
+    let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
 
     let taken = Arc::new(AtomicU64::new(0));
     let lines = Lines::new(options.inputs.clone(), Arc::clone(&taken));
@@ -151,11 +154,18 @@ pub fn prepare(
     loop {
         match chunks.recv_timeout(LONGEST_SILENCE) {
             Ok(chunk) => {
+                let text_len = || chunk.iter().map(Line::len).sum();
+                let threads = batch::thread_count(Some(threads), chunk.len(), text_len);
+                let crew = Crew::default();
+                let helped = (threads > 1).then_some(&crew);
                 let outcomes = batch::ordered_map(
                     chunk.len(),
-                    threads.min(chunk.len()),
-                    || encoder.checkout(),
-                    |scratch, index| encode_line(encoder, options, &chunk[index], scratch),
+                    threads,
+                    || (crew.join(), encoder.checkout()),
+                    |(_, scratch), index| {
+                        encode_line(encoder, options, &chunk[index], scratch, helped)
+                    },
+                    |(member, scratch)| member.help(scratch.tokenizer()),
                 );
                 for (line, outcome) in chunk.iter().zip(outcomes) {
                     sink.take(line, outcome)?;
@@ -368,18 +378,19 @@ fn chunked(mut lines: Lines) -> impl Iterator<Item = Vec<Line>> {
         while bytes < CHUNK_BYTES {
             let Some(line) = lines.next() else { break };
             // An empty line takes memory too.
-            bytes += line.text.as_ref().map_or(0, Vec::len) + 64;
+            bytes += line.len() + 64;
             chunk.push(line);
         }
         (!chunk.is_empty()).then_some(chunk)
     })
 }
 
-fn encode_line(
-    encoder: &Encoder,
+fn encode_line<'e>(
+    encoder: &'e Encoder,
     options: &PrepareOptions<'_>,
     line: &Line,
     scratch: &mut Scratch,
+    crew: Option<&Crew<LongText<'e>>>,
 ) -> Outcome {
     let text = match &line.text {
         Ok(text) => text.trim_ascii(),
@@ -388,7 +399,7 @@ fn encode_line(
     if text.is_empty() {
         return Outcome::Skipped("blank line");
     }
-    match encode_record(encoder, options.encode, text, scratch) {
+    match encode_record(encoder, options.encode, text, scratch, crew) {
         Ok((lines, rows)) => match rows.left_out.first() {
             Some(reason) if rows.rows.is_empty() => Outcome::Skipped(reason.as_str()),
             _ => Outcome::Written { lines, rows },
@@ -398,11 +409,12 @@ fn encode_line(
 }
 
 /// One record of the input to the lines of its rows.
-fn encode_record(
-    encoder: &Encoder,
+fn encode_record<'e>(
+    encoder: &'e Encoder,
     options: EncodeOptions<'_>,
     text: &[u8],
     scratch: &mut Scratch,
+    crew: Option<&Crew<LongText<'e>>>,
 ) -> Result<(Vec<u8>, Rows)> {
     let value = Value::from_json(text)?;
     let Some(record) = value.as_object() else {
@@ -410,7 +422,7 @@ fn encode_record(
         return Err(Error::new(ErrorKind::Conversation, message));
     };
     let conversation = Conversation::from_value(&value, None)?;
-    let rows = encoder.encode_rows(&conversation, options, scratch)?;
+    let rows = encoder.encode_rows_with(&conversation, options, scratch, crew)?;
     let id = record.get("id").map(printed_id).transpose()?;
     // About seven bytes an id and two a mask bit.
     let tokens: usize = rows.rows.iter().map(|row| row.input_ids.len()).sum();

@@ -18,6 +18,13 @@ pub(super) struct Line {
     pub text: Result<Vec<u8>>,
 }
 
+impl Line {
+    /// The bytes of the line.
+    pub(super) fn len(&self) -> usize {
+        self.text.as_ref().map_or(0, Vec::len)
+    }
+}
+
 /// The lines of several files, one after the other.
 pub(super) struct Lines {
     paths: Vec<PathBuf>,

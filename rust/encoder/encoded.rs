@@ -193,45 +193,82 @@ pub struct EncodedBatch {
     pub left_out: Vec<LeftOut>,
 }
 
-impl EncodedBatch {
-    /// Lays the rows of conversations end to end.
-    #[must_use]
-    pub fn from_rows(conversations: Vec<Rows>) -> Self {
-        let rows = || conversations.iter().flat_map(|one| &one.rows);
-        let ids = rows().map(|one| one.input_ids.len()).sum();
-        let spans = rows().map(|one| one.spans.len()).sum();
-        let mut batch = Self {
-            input_ids: Vec::with_capacity(ids),
-            loss_mask: Vec::with_capacity(ids),
+impl Default for EncodedBatch {
+    fn default() -> Self {
+        Self {
+            input_ids: Vec::new(),
+            loss_mask: Vec::new(),
             offsets: vec![0],
-            spans: Vec::with_capacity(spans),
+            spans: Vec::new(),
             span_offsets: vec![0],
             message_weights: Vec::new(),
             weight_offsets: vec![0],
-            notices: Vec::with_capacity(rows().count()),
-            findings: Vec::with_capacity(rows().count()),
-            sources: Vec::with_capacity(rows().count()),
+            notices: Vec::new(),
+            findings: Vec::new(),
+            sources: Vec::new(),
             left_out: Vec::new(),
-        };
-        for (source, Rows { rows, left_out }) in conversations.into_iter().enumerate() {
-            batch.left_out.extend(left_out);
-            for one in rows {
-                batch.push(source, one);
-            }
         }
-        batch
+    }
+}
+
+impl EncodedBatch {
+    /// Appends a row of conversation `source`. Only its findings are taken away.
+    pub fn push(&mut self, source: usize, row: &mut EncodedConversation) {
+        self.sources.push(source);
+        self.input_ids.extend_from_slice(&row.input_ids);
+        self.loss_mask.extend_from_slice(&row.loss_mask);
+        self.spans.extend_from_slice(&row.spans);
+        self.message_weights.extend_from_slice(&row.message_weights);
+        self.notices.push(row.notices);
+        self.findings.push(std::mem::take(&mut row.findings));
+        self.end_row();
     }
 
-    fn push(&mut self, source: usize, one: EncodedConversation) {
-        self.sources.push(source);
-        self.input_ids.extend_from_slice(&one.input_ids);
-        self.loss_mask.extend_from_slice(&one.loss_mask);
-        self.spans.extend_from_slice(&one.spans);
-        self.message_weights.extend(one.message_weights);
-        self.weight_offsets.push(self.message_weights.len());
+    fn end_row(&mut self) {
         self.offsets.push(self.input_ids.len());
         self.span_offsets.push(self.spans.len());
-        self.notices.push(one.notices);
-        self.findings.push(one.findings);
+        self.weight_offsets.push(self.message_weights.len());
+    }
+
+    /// One batch of several, each of which is in the order of its sources, and no two of which share one.
+    #[must_use]
+    pub fn in_order(mut batches: Vec<Self>) -> Self {
+        if batches.len() == 1 {
+            let mut batch = batches.swap_remove(0);
+            batch.left_out.sort_unstable();
+            return batch;
+        }
+        let sum = |len: fn(&Self) -> usize| batches.iter().map(len).sum();
+        let mut all = Self {
+            input_ids: Vec::with_capacity(sum(|batch| batch.input_ids.len())),
+            loss_mask: Vec::with_capacity(sum(|batch| batch.loss_mask.len())),
+            spans: Vec::with_capacity(sum(|batch| batch.spans.len())),
+            ..Self::default()
+        };
+        let mut rows: Vec<(usize, usize, usize)> = Vec::new();
+        for (number, batch) in batches.iter_mut().enumerate() {
+            all.left_out.append(&mut batch.left_out);
+            let places = batch.sources.iter().enumerate();
+            rows.extend(places.map(|(row, &source)| (source, number, row)));
+        }
+        all.left_out.sort_unstable();
+        rows.sort_unstable();
+        for (source, number, row) in rows {
+            let batch = &mut batches[number];
+            let of = |offsets: &[usize]| offsets[row]..offsets[row + 1];
+            let tokens = of(&batch.offsets);
+            all.sources.push(source);
+            all.input_ids
+                .extend_from_slice(&batch.input_ids[tokens.clone()]);
+            all.loss_mask.extend_from_slice(&batch.loss_mask[tokens]);
+            all.spans
+                .extend_from_slice(&batch.spans[of(&batch.span_offsets)]);
+            let weights = &batch.message_weights[of(&batch.weight_offsets)];
+            all.message_weights.extend_from_slice(weights);
+            all.notices.push(batch.notices[row]);
+            all.findings.push(std::mem::take(&mut batch.findings[row]));
+            all.end_row();
+        }
+        all
     }
 }

@@ -5,16 +5,20 @@
 
 mod align;
 pub mod batch;
+pub(crate) mod crew;
 pub mod encoded;
 pub mod length;
+pub(crate) mod long_text;
 mod model;
 mod options;
 
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
+use crew::Crew;
 use encoded::{EncodedBatch, EncodedConversation, LeftOut, Notices, Rows};
 use length::CallsOfResults;
+use long_text::LongText;
 pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds, Validate};
 
 use crate::chat::conversation::Conversation;
@@ -28,7 +32,7 @@ use crate::chat::templates::{
 use crate::chat::tool_call_ids::{self, Numbering};
 use crate::chat::validation::{self, Finding, View};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tokenizer::{self, TokenId, Tokenizer};
+use crate::tokenizer::{self, Spelled, TokenId, Tokenizer};
 
 /// Encodes conversations for one model.
 pub struct Encoder {
@@ -44,6 +48,8 @@ pub struct Encoder {
 #[derive(Default)]
 pub struct Scratch {
     segments: Segments,
+    /// A row that was copied away, with its memory.
+    row: EncodedConversation,
     tokenizer: tokenizer::Scratch,
 }
 
@@ -169,54 +175,20 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Template::render_into`], and what [`EncodeOptions`] makes errors.
-    fn encode_row_into(
-        &self,
+    fn encode_row_into<'e>(
+        &'e self,
         conversation: &Conversation<'_>,
         options: EncodeOptions<'_>,
         scratch: &mut Scratch,
+        crew: Option<&Crew<LongText<'e>>>,
         out: &mut EncodedConversation,
     ) -> Result<Option<LeftOut>> {
         out.clear();
-        let Scratch {
-            segments,
-            tokenizer: tokenizer_scratch,
-        } = scratch;
-        segments.clear();
+        scratch.segments.clear();
         let dropped_reasoning =
             self.template
-                .render_into(conversation, options.render, segments)?;
-        out.input_ids.reserve(segments.text_len() / 3);
-
-        let mut control_strings = 0;
-        for run in segments.as_slice().chunk_by(|a, b| a.run == b.run) {
-            let first = out.input_ids.len();
-            match (&run[0].body, &run[run.len() - 1].body) {
-                (Body::Text(start), Body::Text(end)) => {
-                    let text = segments.text(start.start..end.end);
-                    let ids = &mut out.input_ids;
-                    let stay_text = self.template.spelled_tokens() == SpelledTokens::StayText
-                        || options.control_strings == ControlStrings::Text;
-                    if stay_text {
-                        self.tokenizer
-                            .encode_ordinary_into(text, tokenizer_scratch, ids);
-                    } else {
-                        control_strings +=
-                            self.tokenizer
-                                .encode_as_served_into(text, tokenizer_scratch, ids);
-                    }
-                    if options.control_strings == ControlStrings::Error && control_strings > 0 {
-                        return Err(self.control_string(run, text));
-                    }
-                    align::push_run(&self.tokenizer, run, &out.input_ids, first, &mut out.spans);
-                }
-                (Body::Token(token), _) | (_, Body::Token(token)) => {
-                    let id = self.control_ids[*token as usize];
-                    debug_assert!(id.is_some(), "{token:?} is not in the template's list");
-                    out.input_ids.extend(id);
-                    align::push_span(&mut out.spans, run[0].facts, first + 1);
-                }
-            }
-        }
+                .render_into(conversation, options.render, &mut scratch.segments)?;
+        let control_strings = self.encode_runs(options, scratch, crew, out)?;
         out.notices = Notices {
             control_strings: control_strings as u32,
             dropped_reasoning,
@@ -250,6 +222,72 @@ impl Encoder {
         }
     }
 
+    /// Appends the ids and the spans of the segments in `scratch`. Returns how many special tokens their text spelled out.
+    fn encode_runs<'e>(
+        &'e self,
+        options: EncodeOptions<'_>,
+        scratch: &mut Scratch,
+        crew: Option<&Crew<LongText<'e>>>,
+        out: &mut EncodedConversation,
+    ) -> Result<usize> {
+        let stays_text = self.template.spelled_tokens() == SpelledTokens::StayText
+            || options.control_strings == ControlStrings::Text;
+        let spelled = if stays_text {
+            Spelled::AsText
+        } else {
+            Spelled::AsTokens
+        };
+        let mut shared = crew
+            .filter(|_| scratch.segments.text_len() >= long_text::LEAST_SHARED)
+            .map(|crew| {
+                let segments = std::mem::take(&mut scratch.segments);
+                let long_text = LongText::new(&self.tokenizer, segments, spelled);
+                let done = crew.share(long_text, &mut scratch.tokenizer);
+                let (segments, parts) = done.into_parts();
+                scratch.segments = segments;
+                parts.peekable()
+            });
+        let Scratch {
+            segments,
+            tokenizer: tokenizer_scratch,
+            ..
+        } = scratch;
+        out.input_ids.reserve(segments.text_len() / 3);
+        let mut control_strings = 0;
+        for run in segments.runs() {
+            let first = out.input_ids.len();
+            let ids = &mut out.input_ids;
+            if let Some(range) = long_text::text_of_run(run) {
+                let text = segments.text(range);
+                control_strings += if let Some(parts) = &mut shared {
+                    let mut count = 0;
+                    while let Some(part) = parts.next_if(|part| part.run == run[0].run) {
+                        ids.extend_from_slice(&part.ids);
+                        count += part.control_strings;
+                    }
+                    count
+                } else if stays_text {
+                    self.tokenizer
+                        .encode_ordinary_into(text, tokenizer_scratch, ids);
+                    0
+                } else {
+                    self.tokenizer
+                        .encode_as_served_into(text, tokenizer_scratch, ids)
+                };
+                if options.control_strings == ControlStrings::Error && control_strings > 0 {
+                    return Err(self.control_string(run, text));
+                }
+                align::push_run(&self.tokenizer, run, &out.input_ids, first, &mut out.spans);
+            } else if let Body::Token(token) = run[0].body {
+                let id = self.control_ids[token as usize];
+                debug_assert!(id.is_some(), "{token:?} is not in the template's list");
+                ids.extend(id);
+                align::push_span(&mut out.spans, run[0].facts, first + 1);
+            }
+        }
+        Ok(control_strings)
+    }
+
     /// Encodes one conversation to rows: one, or several with [`Reasoning::Expand`], without those that are too long and to
     /// be left out.
     ///
@@ -259,9 +297,37 @@ impl Encoder {
     pub fn encode_rows(
         &self,
         conversation: &Conversation<'_>,
-        mut options: EncodeOptions<'_>,
+        options: EncodeOptions<'_>,
         scratch: &mut Scratch,
     ) -> Result<Rows> {
+        self.encode_rows_with(conversation, options, scratch, None)
+    }
+
+    /// The same with the help of idle threads.
+    pub(crate) fn encode_rows_with<'e>(
+        &'e self,
+        conversation: &Conversation<'_>,
+        options: EncodeOptions<'_>,
+        scratch: &mut Scratch,
+        crew: Option<&Crew<LongText<'e>>>,
+    ) -> Result<Rows> {
+        let mut rows = Rows::default();
+        self.for_each_row(conversation, options, scratch, crew, |row| match row {
+            Ok(row) => rows.rows.push(std::mem::take(row)),
+            Err(reason) => rows.left_out.push(reason),
+        })?;
+        Ok(rows)
+    }
+
+    /// Hands each row of a conversation to `take`, or why it is left out. `take` may keep what the row holds.
+    fn for_each_row<'e>(
+        &'e self,
+        conversation: &Conversation<'_>,
+        mut options: EncodeOptions<'_>,
+        scratch: &mut Scratch,
+        crew: Option<&Crew<LongText<'e>>>,
+        mut take: impl FnMut(std::result::Result<&mut EncodedConversation, LeftOut>),
+    ) -> Result<()> {
         self.check(options)?;
         let findings = self.findings(conversation, options)?;
         let numbering = match (options.tool_call_ids, self.template.calls_named_by()) {
@@ -279,32 +345,32 @@ impl Encoder {
         if options.reasoning == Reasoning::Preserve {
             options.render.preserve_thinking = true;
         }
-        let mut rows = Rows::default();
+        let mut row = std::mem::take(&mut scratch.row);
         let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>, shown| {
-            let mut one = EncodedConversation::default();
-            let left_out = self.encode_row_into(conversation, options, scratch, &mut one)?;
+            let left_out = self.encode_row_into(conversation, options, scratch, crew, &mut row)?;
             if let Some(reason) = left_out {
-                rows.left_out.push(reason);
+                take(Err(reason));
             } else {
-                one.notices.dropped_reasoning -= shown;
-                one.findings.clone_from(&findings);
-                rows.rows.push(one);
+                row.notices.dropped_reasoning -= shown;
+                row.findings.clone_from(&findings);
+                take(Ok(&mut row));
             }
             Ok(())
         };
-        let Some(text) = self.expanded(options) else {
+        if let Some(text) = self.expanded(options) {
+            for row in expand::rows(&conversation.messages, text) {
+                options.render.history = Some(row.history);
+                // What an earlier row shows is not lost.
+                let history = conversation.messages[..row.history].iter();
+                let shown =
+                    history.filter(|message| message.is_assistant() && !text(message).is_empty());
+                encode(&conversation.row(row), options, shown.count() as u32)?;
+            }
+        } else {
             encode(conversation, options, 0)?;
-            return Ok(rows);
-        };
-        for row in expand::rows(&conversation.messages, text) {
-            options.render.history = Some(row.history);
-            // What an earlier row shows is not lost.
-            let history = conversation.messages[..row.history].iter();
-            let shown =
-                history.filter(|message| message.is_assistant() && !text(message).is_empty());
-            encode(&conversation.row(row), options, shown.count() as u32)?;
         }
-        Ok(rows)
+        scratch.row = row;
+        Ok(())
     }
 
     /// The reasoning of a message as the template would show it, if these options make a row of each time that it would lose some.
@@ -418,20 +484,28 @@ impl Encoder {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<EncodedBatch> {
         self.check(options)?;
-        let threads = batch::thread_count(num_threads, conversations.len());
-        let encoded = batch::try_ordered_map(
+        let text_len = || conversations.iter().map(Input::text_len).sum();
+        let threads = batch::thread_count(num_threads, conversations.len(), text_len);
+        let crew = Crew::default();
+        let encoded = batch::try_fold(
             conversations.len(),
             threads,
-            || self.checkout(),
-            |scratch, index| {
+            || (crew.join(), self.checkout(), EncodedBatch::default()),
+            |(_, scratch, batch), index| {
                 let rows = conversations[index].read(None, |conversation| {
-                    self.encode_rows(conversation, options, scratch)
+                    let crew = (threads > 1).then_some(&crew);
+                    self.for_each_row(conversation, options, scratch, crew, |row| match row {
+                        Ok(row) => batch.push(index, row),
+                        Err(reason) => batch.left_out.push(reason),
+                    })
                 });
                 rows.map_err(|error| error.at_index(index).at("conversations"))
             },
+            |(member, scratch, _)| member.help(scratch.tokenizer()),
             go_on,
         )?;
-        Ok(EncodedBatch::from_rows(encoded))
+        let batches = encoded.into_iter().map(|(_, _, batch)| batch);
+        Ok(EncodedBatch::in_order(batches.collect()))
     }
 
     /// Scratch for one thread, given back when it is dropped.
@@ -449,6 +523,14 @@ impl Encoder {
 }
 
 impl Input<'_> {
+    /// About how long the text is, to tell how many threads there is work for.
+    fn text_len(&self) -> usize {
+        match self {
+            Self::Json(text) => text.len(),
+            Self::Value(value) => value.text_len(),
+        }
+    }
+
     /// Reads the conversation and hands it to `use_it`.
     ///
     /// # Errors
@@ -489,6 +571,7 @@ impl Drop for Checkout<'_> {
     fn drop(&mut self) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.segments.forget_large();
+        scratch.row = EncodedConversation::default();
         scratch.tokenizer.forget_large();
         self.encoder
             .idle

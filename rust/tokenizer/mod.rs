@@ -17,6 +17,7 @@ mod uncut;
 pub mod vocab;
 
 use std::fmt::Display;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bpe::Merger;
@@ -28,6 +29,15 @@ use crate::error::{Error, Result};
 
 /// The integer that stands for a token.
 pub type TokenId = u32;
+
+/// What becomes of special tokens that a text spells out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelled {
+    /// They stay text, as in [`Tokenizer::encode_ordinary`].
+    AsText,
+    /// They become tokens, as in [`Tokenizer::encode_as_served`].
+    AsTokens,
+}
 
 /// What one thread keeps from call to call: pieces already encoded, and memory. It never changes a result.
 #[derive(Default)]
@@ -156,6 +166,49 @@ impl Tokenizer {
         count + self.encode_with_special_tokens_into(&text[start..], scratch, ids)
     }
 
+    /// The parts of a text that are encoded apart from each other, in order; joined they give the text.
+    #[must_use]
+    pub fn parts(&self, text: &str, spelled: Spelled) -> Vec<Range<usize>> {
+        let mut parts = Vec::new();
+        let mut end = 0;
+        let mut add = |part: &str| {
+            parts.push(end..end + part.len());
+            end += part.len();
+        };
+        if reference_cuts::is_never_cut(text) {
+            add(text);
+            return parts;
+        }
+        let mut start = 0;
+        if spelled == Spelled::AsTokens {
+            let found = self.special_tokens.find(text);
+            for found in found.filter(|found| self.special_tokens.is_named(found.id)) {
+                reference_cuts::pieces(&text[start..found.range.start]).for_each(&mut add);
+                start = found.range.end;
+                add(&text[found.range]);
+            }
+        }
+        reference_cuts::pieces(&text[start..]).for_each(add);
+        parts
+    }
+
+    /// Appends the ids of one of the [`Self::parts`] of a text. Returns how many special tokens it held.
+    pub fn encode_part_into(
+        &self,
+        part: &str,
+        spelled: Spelled,
+        scratch: &mut Scratch,
+        ids: &mut Vec<TokenId>,
+    ) -> usize {
+        match spelled {
+            Spelled::AsTokens => self.encode_uncut_with_special_tokens(part, scratch, ids),
+            Spelled::AsText => {
+                self.encode_uncut(part, scratch, ids);
+                0
+            }
+        }
+    }
+
     fn encode_uncut_with_special_tokens(
         &self,
         text: &str,
@@ -224,7 +277,7 @@ mod tests {
     #[test]
     fn every_id_decodes_and_no_other() {
         let tokenizer = Tokenizer::new(
-            Vocab::embedded().unwrap(),
+            Vocab::embedded(),
             SpecialTokens::of_models("kimi-k2.5").unwrap(),
         );
         for id in 0..163_840 {
