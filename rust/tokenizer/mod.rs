@@ -44,6 +44,7 @@ pub enum Spelled {
 pub struct Scratch {
     cache: PieceCache,
     merger: Merger,
+    recent: uncut::Recent,
 }
 
 impl Scratch {

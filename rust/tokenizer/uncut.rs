@@ -4,8 +4,9 @@
 //! bytes; no branch but the end of a block and what is not known depends on the text, so that the processor runs ahead and
 //! waits for several look-ups at once. What a piece costs is mostly those look-ups.
 
-use crate::tokenizer::piece_cache::KEY_READS;
+use crate::tokenizer::bpe::Merger;
 use crate::tokenizer::piece_cache::packed::{MAX_IDS, PackedIds};
+use crate::tokenizer::piece_cache::{KEY_READS, PieceCache};
 use crate::tokenizer::pretokenizer::{self, BLOCK_LEN, Scanner};
 use crate::tokenizer::vocab::Vocab;
 use crate::tokenizer::{Scratch, TokenId};
@@ -21,7 +22,11 @@ pub(super) fn encode_into(
     ids: &mut Vec<TokenId>,
 ) {
     let scanner = Scanner::fastest();
-    let mut recent = Recent::default();
+    let Scratch {
+        cache,
+        merger,
+        recent,
+    } = scratch;
     let mut rest = text;
     let mut last = [0; WINDOW_LEN];
     while !rest.is_empty() {
@@ -34,9 +39,10 @@ pub(super) fn encode_into(
         let mut ends = scanner.ends(window, bytes.len());
         if ends == 0 {
             let len = pretokenizer::first_piece_len(rest);
-            if len >= BLOCK_LEN {
+            // A zero is no part of a block, so that no piece of one ends in it.
+            if len >= BLOCK_LEN || window[len - 1] == 0 {
                 recent.move_to(ids);
-                encode_piece(vocab, &bytes[..len], scratch, ids);
+                encode_piece(vocab, &bytes[..len], cache, merger, ids);
                 rest = &rest[len..];
                 continue;
             }
@@ -48,11 +54,11 @@ pub(super) fn encode_into(
             ends &= ends - 1;
             // A position in the block, which the compiler does not see.
             let bytes = window[start % BLOCK_LEN..].first_chunk();
-            if let Some(known) = bytes.and_then(|bytes| scratch.cache.get(bytes, end - start)) {
+            if let Some(known) = bytes.and_then(|bytes| cache.get(bytes, end - start)) {
                 recent.push(known);
             } else {
                 recent.move_to(ids);
-                encode_piece(vocab, &window[start..end], scratch, ids);
+                encode_piece(vocab, &window[start..end], cache, merger, ids);
             }
             start = end;
         }
@@ -64,8 +70,13 @@ pub(super) fn encode_into(
 
 /// Appends the ids of a piece that is not among the short ones that are known.
 #[cold]
-fn encode_piece(vocab: &Vocab, piece: &[u8], scratch: &mut Scratch, ids: &mut Vec<TokenId>) {
-    let Scratch { cache, merger } = scratch;
+fn encode_piece(
+    vocab: &Vocab,
+    piece: &[u8],
+    cache: &mut PieceCache,
+    merger: &mut Merger,
+    ids: &mut Vec<TokenId>,
+) {
     if let Some(known) = cache.get_long(piece) {
         ids.extend_from_slice(known);
         return;
@@ -76,22 +87,24 @@ fn encode_piece(vocab: &Vocab, piece: &[u8], scratch: &mut Scratch, ids: &mut Ve
 }
 
 /// Ids on their way to the output. A piece writes as many as any may have, and the next one begins after those that count:
-/// no branch on how many. The output itself has no room for that without a check for each piece.
-struct Recent {
-    ids: [TokenId; RECENT_LEN],
+/// no branch on how many. The output itself has no room for that without a check for each piece. Empty between texts.
+pub(super) struct Recent {
+    ids: [TokenId; 2 * RECENT_LEN],
     len: usize,
 }
 
-/// Room for the pieces of two blocks.
-const RECENT_LEN: usize = 2 * MOST_OF_BLOCK;
+/// More than the pieces of two blocks need. A power of two, and twice as much room, so that no place in it is checked.
+const RECENT_LEN: usize = 512;
 
 /// More than any block needs: its bytes each a piece.
 const MOST_OF_BLOCK: usize = BLOCK_LEN * MAX_IDS;
 
+const _: () = assert!(RECENT_LEN.is_power_of_two() && RECENT_LEN > 2 * MOST_OF_BLOCK);
+
 impl Default for Recent {
     fn default() -> Self {
         Self {
-            ids: [0; RECENT_LEN],
+            ids: [0; 2 * RECENT_LEN],
             len: 0,
         }
     }
@@ -101,12 +114,10 @@ impl Recent {
     /// Appends the ids of a piece, for which there must be room.
     #[inline]
     fn push(&mut self, known: PackedIds) {
-        let room = self.ids[self.len..].first_chunk_mut::<MAX_IDS>();
-        debug_assert!(room.is_some());
-        if let Some(room) = room {
-            *room = known.padded();
-            self.len += known.len();
-        }
+        debug_assert!(self.len < RECENT_LEN);
+        let at = self.len % RECENT_LEN;
+        self.ids[at..at + MAX_IDS].copy_from_slice(&known.padded());
+        self.len += known.len();
     }
 
     /// Sees to it that there is room for the pieces of another block.

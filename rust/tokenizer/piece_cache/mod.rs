@@ -30,35 +30,25 @@ const SHORT_SETS: usize = 1 << 15;
 const MEDIUM_SETS: usize = 1 << 14;
 
 /// The pieces that one thread has seen.
+#[derive(Default)]
 pub struct PieceCache {
     /// Of up to 8 bytes and three ids.
-    short: Sets<u64, 4>,
+    short: Sets<u64, 4, SHORT_SETS>,
     /// Of 9 to 16 bytes and up to three ids.
-    medium: Sets<u128, 2>,
+    medium: Sets<u128, 2, MEDIUM_SETS>,
     /// Of more of either, and those that end in a zero byte.
     long: LongPieces,
 }
 
-impl Default for PieceCache {
-    fn default() -> Self {
-        Self {
-            short: Sets::new(SHORT_SETS),
-            medium: Sets::new(MEDIUM_SETS),
-            long: LongPieces::default(),
-        }
-    }
-}
-
 impl PieceCache {
-    /// The ids of the piece that is the first `len` of `bytes`, if it is short and here.
+    /// The ids of the piece that is the first `len` of `bytes`, if it is short and here. Its last byte must not be zero:
+    /// the keys of pieces are filled up with zeros.
     #[must_use]
     #[inline]
     pub fn get(&self, bytes: &[u8; KEY_READS], len: usize) -> Option<PackedIds> {
         // What follows the piece is read too, and cleared: no loop, and no branch on the length.
         let [low_mask, high_mask] = *MASKS.get(len)?;
-        if !has_key(bytes, len) {
-            return None;
-        }
+        debug_assert!(has_key(bytes, len), "another piece has the same key");
         let (low, high) = bytes.split_at(SHORT_LEN);
         let word = |half: &[u8]| half.try_into().map_or(0, u64::from_le_bytes);
         let low = word(low) & low_mask;
@@ -91,12 +81,9 @@ impl PieceCache {
     }
 }
 
-/// Whether the bytes of the piece and zeros are those of no other piece: it is short, and ends in none of them.
-#[inline]
+/// Whether no other piece has the same bytes, filled up with zeros.
 fn has_key(bytes: &[u8; KEY_READS], len: usize) -> bool {
-    len.checked_sub(1)
-        .and_then(|last| bytes.get(last))
-        .is_some_and(|&last| last != 0)
+    (1..=KEY_READS).contains(&len) && bytes[len - 1] != 0
 }
 
 /// Masks of the lowest 0 to 16 bytes, in two halves.
@@ -119,7 +106,8 @@ mod tests {
         let mut bytes = [b'?'; KEY_READS];
         let shown = piece.len().min(KEY_READS);
         bytes[..shown].copy_from_slice(&piece[..shown]);
-        match cache.get(&bytes, piece.len()) {
+        let short = has_key(&bytes, piece.len()).then(|| cache.get(&bytes, piece.len()));
+        match short.flatten() {
             Some(ids) => Some(ids.padded()[..ids.len()].to_vec()),
             None => cache.get_long(piece).map(<[_]>::to_vec),
         }

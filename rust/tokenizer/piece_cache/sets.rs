@@ -6,30 +6,29 @@ use crate::tokenizer::piece_cache::packed::PackedIds;
 
 /// A piece as an integer that no other piece has, and that is not 0.
 pub trait Key: Copy + PartialEq + Default {
-    /// Bits without a pattern.
+    /// Bits without a pattern, the highest ones best.
     fn hash(self) -> u64;
 }
 
+/// An odd number without a pattern.
+const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Key for u64 {
+    /// Every bit reaches the highest ones.
     #[inline]
     fn hash(self) -> u64 {
-        mixed(self, 0)
+        self.wrapping_mul(FACTOR)
     }
 }
 
 impl Key for u128 {
+    /// A product folded once, so that every bit of either half reaches all.
     #[inline]
     fn hash(self) -> u64 {
-        mixed(self as u64, (self >> 64) as u64)
+        let (low, high) = (self as u64, (self >> 64) as u64);
+        let product = u128::from(low ^ FACTOR) * u128::from(high ^ 0xD1B5_4A32_D192_ED03);
+        product as u64 ^ (product >> 64) as u64
     }
-}
-
-/// A product folded once, so that every bit goes into all. The two odd constants have no pattern.
-#[inline]
-fn mixed(low: u64, high: u64) -> u64 {
-    let product =
-        u128::from(low ^ 0x9E37_79B9_7F4A_7C15) * u128::from(high ^ 0xD1B5_4A32_D192_ED03);
-    product as u64 ^ (product >> 64) as u64
 }
 
 /// As many keys as leave room in 64 bytes for their ids.
@@ -40,30 +39,32 @@ struct Set<K, const WAYS: usize> {
     ids: [PackedIds; WAYS],
 }
 
-/// The map. A piece that comes to a full set drives out the oldest one.
-pub struct Sets<K, const WAYS: usize> {
-    sets: Vec<Set<K, WAYS>>,
+/// A map of `SETS` sets, a power of two. A piece that comes to a full set drives out the oldest one.
+pub struct Sets<K, const WAYS: usize, const SETS: usize> {
+    sets: Box<[Set<K, WAYS>; SETS]>,
 }
 
-impl<K: Key, const WAYS: usize> Sets<K, WAYS> {
-    /// An empty map of so many sets, a power of two.
-    #[must_use]
-    pub fn new(sets: usize) -> Self {
+impl<K: Key, const WAYS: usize, const SETS: usize> Default for Sets<K, WAYS, SETS> {
+    fn default() -> Self {
         const { assert!(size_of::<Set<K, WAYS>>() == 64, "a set is one cache line") };
         let empty = Set {
             keys: [K::default(); WAYS],
             ids: [PackedIds::default(); WAYS],
         };
-        Self {
-            sets: vec![empty; sets],
-        }
+        let sets = vec![empty; SETS].into_boxed_slice();
+        let Ok(sets) = sets.try_into() else {
+            unreachable!("as many as were asked for")
+        };
+        Self { sets }
     }
+}
 
+impl<K: Key, const WAYS: usize, const SETS: usize> Sets<K, WAYS, SETS> {
     /// The ids of a piece, if it is here.
     #[must_use]
     #[inline]
     pub fn get(&self, key: K) -> Option<PackedIds> {
-        let set = self.sets.get(self.place(key))?;
+        let set = &self.sets[Self::place(key)];
         let mut found = PackedIds::default();
         for (&known, &ids) in set.keys.iter().zip(&set.ids) {
             // Which one it is is as good as random: as branches, these double the time of encoding, since the processor
@@ -75,18 +76,17 @@ impl<K: Key, const WAYS: usize> Sets<K, WAYS> {
 
     /// Keeps the ids of a piece.
     pub fn insert(&mut self, key: K, ids: PackedIds) {
-        let place = self.place(key);
-        if let Some(set) = self.sets.get_mut(place) {
-            set.keys.rotate_right(1);
-            set.keys[0] = key;
-            set.ids.rotate_right(1);
-            set.ids[0] = ids;
-        }
+        let set = &mut self.sets[Self::place(key)];
+        set.keys.rotate_right(1);
+        set.keys[0] = key;
+        set.ids.rotate_right(1);
+        set.ids[0] = ids;
     }
 
     #[inline]
-    fn place(&self, key: K) -> usize {
-        (key.hash() >> 40) as usize & (self.sets.len() - 1)
+    fn place(key: K) -> usize {
+        const { assert!(SETS.is_power_of_two()) };
+        (key.hash() >> (u64::BITS - SETS.ilog2())) as usize
     }
 }
 
@@ -96,10 +96,11 @@ mod tests {
 
     #[test]
     fn the_oldest_piece_of_a_full_set_goes() {
-        let mut sets = Sets::<u64, 4>::new(1 << 4);
-        let place = sets.place(7);
+        type Few = Sets<u64, 4, 16>;
+        let mut sets = Few::default();
+        let place = Few::place(7);
         let same_set: Vec<u64> = (7..)
-            .filter(|&key| sets.place(key) == place)
+            .filter(|&key| Few::place(key) == place)
             .take(5)
             .collect();
         for &key in &same_set {

@@ -35,8 +35,9 @@ pub(super) struct Classes {
     /// The blank alone.
     pub(super) blank: u64,
     pub(super) apostrophe: u64,
-    /// Parts of characters beyond ASCII.
-    pub(super) wide: u64,
+    /// What blocks leave to the scalar scanner: parts of characters beyond ASCII, and zeros, for the sake of those who
+    /// look pieces up (`piece_cache`).
+    pub(super) other: u64,
 }
 
 /// The ends of pieces in `bytes`, which begins where a piece begins, or 0 if none is sure. Only the first `len` bytes are
@@ -47,7 +48,7 @@ pub(super) struct Classes {
     reason = "compiled anew for each instruction set that calls it"
 )]
 pub(super) fn ends(bytes: &[u8; LEN], classes: &Classes, len: usize, is_all: bool) -> u64 {
-    let shown = len.min(classes.wide.trailing_zeros() as usize) as u32;
+    let shown = len.min(classes.other.trailing_zeros() as usize) as u32;
     let is_all = is_all && shown as usize == len;
     let text = below(shown);
 

@@ -66,7 +66,7 @@ fn classes(bytes: &[u8; LEN]) -> Classes {
         newline: equal(halves, b'\n') | equal(halves, b'\r'),
         blank,
         apostrophe: equal(halves, b'\''),
-        wide: positions(halves),
+        other: positions(halves) | equal(halves, 0),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
             newline: class(CharClass::NEWLINE),
             blank: positions(&|byte| byte == b' '),
             apostrophe: positions(&|byte| byte == b'\''),
-            wide: positions(&|byte| !byte.is_ascii()),
+            other: positions(&|byte| byte == 0 || !byte.is_ascii()),
         }
     }
 
