@@ -77,8 +77,7 @@ fn encode_piece(
     merger: &mut Merger,
     ids: &mut Vec<TokenId>,
 ) {
-    if let Some(known) = cache.get_long(piece) {
-        ids.extend_from_slice(known);
+    if cache.append_long_to(piece, ids) {
         return;
     }
     let first = ids.len();

@@ -9,30 +9,44 @@ use crate::tokenizer::vocab::hash;
 const SLOTS: usize = 1 << 14;
 const MAX_LEN: usize = 128;
 
-#[derive(Clone, Default)]
-struct Slot {
-    hash: u64,
-    key: Vec<u8>,
-    ids: Vec<TokenId>,
-}
-
 /// A bounded map from pieces of up to 128 bytes to ids. A piece has two slots; a third one in them drives out the older.
 #[derive(Default)]
 pub struct LongPieces {
+    /// The hash of the piece in each slot, apart from the rest: most pieces that are looked up are not here, and this is all
+    /// that they touch.
+    hashes: Vec<u64>,
     slots: Vec<Slot>,
 }
 
+/// A piece and its ids, in one stretch of memory.
+#[derive(Clone, Default)]
+struct Slot {
+    /// How many bytes at the front of `content` are the piece.
+    piece_len: usize,
+    /// The piece, and then the ids, each of four bytes.
+    content: Vec<u8>,
+}
+
 impl LongPieces {
-    /// The ids of `piece`, if it is here.
-    #[must_use]
-    pub fn get(&self, piece: &[u8]) -> Option<&[TokenId]> {
+    /// Appends the ids of `piece` to `ids`, if it is here. Returns whether it is.
+    pub fn append_to(&self, piece: &[u8], ids: &mut Vec<TokenId>) -> bool {
         if self.slots.is_empty() || piece.len() > MAX_LEN {
-            return None;
+            return false;
         }
         let hash = hash(piece);
-        let slots = places(hash).map(|place| &self.slots[place]);
-        let is_it = |slot: &&Slot| slot.hash == hash && slot.key == piece;
-        slots.into_iter().find(is_it).map(|slot| &*slot.ids)
+        let mut places = places(hash)
+            .into_iter()
+            .filter(|&place| self.hashes[place] == hash);
+        let found = places.find_map(|place| {
+            let Slot { piece_len, content } = &self.slots[place];
+            let (known, rest) = content.split_at(*piece_len);
+            (known == piece).then_some(rest)
+        });
+        if let Some(found) = found {
+            let all = found.as_chunks().0.iter();
+            ids.extend(all.map(|&bytes| TokenId::from_le_bytes(bytes)));
+        }
+        found.is_some()
     }
 
     /// Keeps the ids of `piece`, which is not empty, if it is short enough.
@@ -42,16 +56,18 @@ impl LongPieces {
         }
         if self.slots.is_empty() {
             self.slots = vec![Slot::default(); SLOTS];
+            self.hashes = vec![0; SLOTS];
         }
         let hash = hash(piece);
         let [newer, older] = places(hash);
+        self.hashes.swap(newer, older);
         self.slots.swap(newer, older);
-        let slot = &mut self.slots[newer];
-        slot.hash = hash;
-        slot.key.clear();
-        slot.key.extend_from_slice(piece);
-        slot.ids.clear();
-        slot.ids.extend_from_slice(ids);
+        self.hashes[newer] = hash;
+        let Slot { piece_len, content } = &mut self.slots[newer];
+        *piece_len = piece.len();
+        content.clear();
+        content.extend_from_slice(piece);
+        content.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
     }
 }
 
@@ -74,14 +90,18 @@ mod tests {
             .filter(|piece| place(piece) == place("piece 0"))
             .take(3)
             .collect();
-        for piece in &same {
-            assert_eq!(pieces.get(piece.as_bytes()), None);
-            pieces.insert(piece.as_bytes(), &[1, 2]);
+        let get = |pieces: &LongPieces, piece: &[u8]| {
+            let mut ids = Vec::new();
+            pieces.append_to(piece, &mut ids).then_some(ids)
+        };
+        for (id, piece) in (0..).zip(&same) {
+            assert_eq!(get(&pieces, piece.as_bytes()), None);
+            pieces.insert(piece.as_bytes(), &[id, 2]);
         }
-        assert_eq!(pieces.get(same[0].as_bytes()), None);
-        assert_eq!(pieces.get(same[1].as_bytes()), Some(&[1, 2][..]));
-        assert_eq!(pieces.get(same[2].as_bytes()), Some(&[1, 2][..]));
+        assert_eq!(get(&pieces, same[0].as_bytes()), None);
+        assert_eq!(get(&pieces, same[1].as_bytes()), Some(vec![1, 2]));
+        assert_eq!(get(&pieces, same[2].as_bytes()), Some(vec![2, 2]));
         pieces.insert(&[b'x'; MAX_LEN + 1], &[4]);
-        assert_eq!(pieces.get(&[b'x'; MAX_LEN + 1]), None);
+        assert_eq!(get(&pieces, &[b'x'; MAX_LEN + 1]), None);
     }
 }

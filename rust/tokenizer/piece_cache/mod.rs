@@ -59,10 +59,9 @@ impl PieceCache {
         self.medium.get(u128::from(low) | u128::from(high) << 64)
     }
 
-    /// The ids of any other piece, if it is here.
-    #[must_use]
-    pub fn get_long(&self, piece: &[u8]) -> Option<&[TokenId]> {
-        self.long.get(piece)
+    /// Appends the ids of any other piece to `ids`, if it is here. Returns whether it is.
+    pub fn append_long_to(&self, piece: &[u8], ids: &mut Vec<TokenId>) -> bool {
+        self.long.append_to(piece, ids)
     }
 
     /// Keeps the ids of a piece, unless it is very long.
@@ -107,10 +106,11 @@ mod tests {
         let shown = piece.len().min(KEY_READS);
         bytes[..shown].copy_from_slice(&piece[..shown]);
         let short = has_key(&bytes, piece.len()).then(|| cache.get(&bytes, piece.len()));
-        match short.flatten() {
-            Some(ids) => Some(ids.padded()[..ids.len()].to_vec()),
-            None => cache.get_long(piece).map(<[_]>::to_vec),
+        if let Some(ids) = short.flatten() {
+            return Some(ids.padded()[..ids.len()].to_vec());
         }
+        let mut ids = Vec::new();
+        cache.append_long_to(piece, &mut ids).then_some(ids)
     }
 
     #[test]

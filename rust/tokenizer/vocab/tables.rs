@@ -19,7 +19,7 @@ pub(crate) struct Tables {
     /// Where each token starts in `bytes`; one more entry than tokens.
     pub(crate) starts: Cow<'static, [u32]>,
     /// Open addressing with linear probing: a token's id in the low bits and some of its hash in the others, or `EMPTY`. A
-    /// power of two long, at most half full.
+    /// power of two long, at most two thirds full: half of that would be twice the memory to wait for.
     pub(crate) slots: Cow<'static, [u32]>,
     /// By its two bytes the id of each token of two bytes, else `NO_ID`.
     pub(crate) pairs: Cow<'static, [u32]>,
@@ -34,7 +34,7 @@ impl Tables {
         let mut tables = Self {
             bytes: Cow::Owned(tokens.concat()),
             starts: Cow::Owned(vec![0]),
-            slots: Cow::Owned(vec![EMPTY; (tokens.len() * 2).next_power_of_two()]),
+            slots: Cow::Owned(vec![EMPTY; (tokens.len() * 3 / 2).next_power_of_two()]),
             pairs: Cow::Owned(vec![NO_ID; 1 << 16]),
         };
         let mut end = 0;
