@@ -2,12 +2,14 @@
 //! alive while the GIL is released.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::num::NonZero;
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use rustc_hash::FxHashMap;
 use typed_arena::Arena;
 
 use crate::chat::conversation;
@@ -18,9 +20,51 @@ use crate::python::error::to_pyerr;
 
 /// Keeps Python strings alive that values borrow from.
 #[derive(Default)]
-pub(super) struct Strings {
+pub(super) struct Kept {
     texts: Arena<PyBackedStr>,
     bytes: Arena<PyBackedBytes>,
+}
+
+/// The strings of Python objects.
+pub(super) struct Strings<'a> {
+    kept: &'a Kept,
+    /// Keys by the address of their object, which stays the key's as long as it is held here. The keys of all messages are
+    /// the same few objects.
+    keys: RefCell<FxHashMap<usize, (Py<PyString>, &'a str)>>,
+}
+
+/// More keys than conversations have; tool arguments may have any number.
+const MOST_KEYS: usize = 256;
+
+impl<'a> Strings<'a> {
+    pub(super) fn new(kept: &'a Kept) -> Self {
+        Self {
+            kept,
+            keys: RefCell::default(),
+        }
+    }
+
+    fn key(&self, key: &Bound<'_, PyString>) -> Read<&'a str> {
+        let address = key.as_ptr() as usize;
+        if let Some((_, known)) = self.keys.borrow().get(&address) {
+            return Ok(known);
+        }
+        let text = self.text(key)?;
+        let mut keys = self.keys.borrow_mut();
+        if keys.len() < MOST_KEYS {
+            keys.insert(address, (key.clone().unbind(), text));
+        }
+        Ok(text)
+    }
+
+    fn text(&self, text: &Bound<'_, PyString>) -> Read<&'a str> {
+        match PyBackedStr::try_from(text.clone()) {
+            Ok(text) => Ok(self.kept.texts.alloc(text)),
+            Err(_) => Err(fault(
+                "expected text that UTF-8 can hold, found half of a surrogate pair",
+            )),
+        }
+    }
 }
 
 /// Why an object has no value.
@@ -63,7 +107,7 @@ impl From<PyErr> for Refusal {
 }
 
 /// A conversation: a list of messages, a dict with `messages`, or either as JSON in `str` or `bytes`.
-pub(super) fn input<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read<Input<'a>> {
+pub(super) fn input<'a>(object: &Bound<'_, PyAny>, strings: &Strings<'a>) -> Read<Input<'a>> {
     if let Some(text) = json(object, strings)? {
         return Ok(Input::Json(text));
     }
@@ -91,7 +135,7 @@ pub(super) fn no_list(object: &Bound<'_, PyAny>) -> Option<Error> {
 /// The argument `name`: Python objects; `tools` and `response_format` may be JSON in `str` or `bytes` too.
 pub(super) fn argument<'a>(
     object: &Bound<'_, PyAny>,
-    strings: &'a Strings,
+    strings: &Strings<'a>,
     name: &'static str,
 ) -> Read<Value<'a>> {
     let is_json = matches!(name, "tools" | "response_format");
@@ -124,14 +168,14 @@ pub(super) fn count(wanted: &Bound<'_, PyAny>, name: &'static str) -> PyResult<N
 }
 
 /// JSON text, if that is what the object is.
-fn json<'a>(object: &Bound<'_, PyAny>, strings: &'a Strings) -> Read<Option<&'a [u8]>> {
+fn json<'a>(object: &Bound<'_, PyAny>, strings: &Strings<'a>) -> Read<Option<&'a [u8]>> {
     if let Ok(text) = object.cast::<PyBytes>() {
-        let text: &[u8] = strings.bytes.alloc(text.clone().into());
+        let text: &[u8] = strings.kept.bytes.alloc(text.clone().into());
         // Python decodes bytes without the mark, and refuses it in a str.
         return Ok(Some(text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text)));
     }
     match object.cast::<PyString>() {
-        Ok(text) => Ok(Some(string(text, strings)?.as_bytes())),
+        Ok(text) => Ok(Some(strings.text(text)?.as_bytes())),
         Err(_) => Ok(None),
     }
 }
@@ -188,7 +232,7 @@ impl Shape {
 
 fn value<'a>(
     object: &Bound<'_, PyAny>,
-    strings: &'a Strings,
+    strings: &Strings<'a>,
     shape: Shape,
     depth: usize,
 ) -> Read<Value<'a>> {
@@ -207,7 +251,7 @@ fn value<'a>(
         )));
     }
     if let Ok(text) = object.cast::<PyString>() {
-        return Ok(Value::String(Cow::Borrowed(string(text, strings)?)));
+        return Ok(Value::String(Cow::Borrowed(strings.text(text)?)));
     }
     if let Ok(entries) = object.cast::<PyDict>() {
         // All pairs first: reading a value may run Python code, which may change the dict.
@@ -238,14 +282,14 @@ fn value<'a>(
 
 fn object_of<'a, 'py>(
     pairs: impl ExactSizeIterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
-    strings: &'a Strings,
+    strings: &Strings<'a>,
     shape: Shape,
     depth: usize,
 ) -> Read<Value<'a>> {
     let mut entries = Vec::with_capacity(pairs.len());
     for (key, item) in pairs {
         let key = match key.cast::<PyString>() {
-            Ok(key) => Cow::Borrowed(string(key, strings)?),
+            Ok(key) => Cow::Borrowed(strings.key(key)?),
             Err(_) if shape != Shape::Anything => continue,
             Err(_) => Cow::Owned(printed_key(&key)?),
         };
@@ -303,7 +347,7 @@ fn digits(integer: &Bound<'_, PyAny>) -> Read<String> {
 
 fn list<'a, 'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
-    strings: &'a Strings,
+    strings: &Strings<'a>,
     shape: Shape,
     depth: usize,
 ) -> Read<Value<'a>> {
@@ -314,15 +358,6 @@ fn list<'a, 'py>(
     Ok(Value::Array(
         items.enumerate().map(read).collect::<Read<_>>()?,
     ))
-}
-
-fn string<'a>(text: &Bound<'_, PyString>, strings: &'a Strings) -> Read<&'a str> {
-    match PyBackedStr::try_from(text.clone()) {
-        Ok(text) => Ok(strings.texts.alloc(text)),
-        Err(_) => Err(fault(
-            "expected text that UTF-8 can hold, found half of a surrogate pair",
-        )),
-    }
 }
 
 fn unreadable(object: &Bound<'_, PyAny>) -> Refusal {

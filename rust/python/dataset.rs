@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::dataset::{self, PrepareOptions, Progress};
 use crate::error::{Error, ErrorKind};
-use crate::python::convert::Strings;
+use crate::python::convert::{Kept, Strings};
 use crate::python::encoder::Encoder;
 use crate::python::error::to_pyerr;
 use crate::python::options::{ENCODE_OPTIONS, Options};
@@ -32,7 +32,8 @@ pub(super) fn prepare<'py>(
     progress: Option<Py<PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let strings = Strings::default();
+    let kept = Kept::default();
+    let strings = Strings::new(&kept);
     let options = Options::read(
         "prepare",
         &[&ENCODE_OPTIONS[..], &["num_threads"]].concat(),

@@ -12,7 +12,7 @@ use crate::chat::templates::Template;
 use crate::encoder;
 use crate::encoder::{EncodeOptions, Input};
 use crate::error::Error;
-use crate::python::convert::{self, Refusal, Strings};
+use crate::python::convert::{self, Kept, Refusal, Strings};
 use crate::python::encoded::{EncodedBatch, EncodedConversation, Masked};
 use crate::python::error::to_pyerr;
 use crate::python::interrupt::Listener;
@@ -82,7 +82,8 @@ impl Encoder {
         + Send,
     ) -> PyResult<T> {
         let py = messages.py();
-        let strings = Strings::default();
+        let kept = Kept::default();
+        let strings = Strings::new(&kept);
         let options = Options::read(function, others, given, &strings)?;
         let input = convert::input(messages, &strings).map_err(|refusal| refusal.into_pyerr(py))?;
         let core = &*self.core;
@@ -155,7 +156,8 @@ impl Encoder {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<EncodedBatch> {
         let py = conversations.py();
-        let strings = Strings::default();
+        let kept = Kept::default();
+        let strings = Strings::new(&kept);
         let options = Options::read(
             "encode_batch",
             &[&ENCODE_OPTIONS[..], &["num_threads"]].concat(),

@@ -15,7 +15,11 @@ mod options;
 mod spans;
 mod tokenizer;
 
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The native part of fasttok.
 #[pymodule(gil_used = false)]

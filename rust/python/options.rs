@@ -51,7 +51,7 @@ impl<'a> Options<'a> {
         function: &str,
         others: &[&str],
         given: Option<&Bound<'_, PyDict>>,
-        strings: &'a Strings,
+        strings: &Strings<'a>,
     ) -> PyResult<Self> {
         let mut tools = None;
         let mut num_threads = None;
