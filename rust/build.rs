@@ -45,4 +45,5 @@ fn main() {
     write("vocab_starts", &words(&tables.starts));
     write("vocab_slots", &words(&tables.slots));
     write("vocab_pairs", &words(&tables.pairs));
+    write("vocab_filter", &words(&tables.filter));
 }

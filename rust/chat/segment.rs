@@ -217,7 +217,7 @@ pub enum Body {
 }
 
 /// The bytes of memory that are kept for the next conversation.
-const LARGE: usize = 1 << 20;
+const LARGE: usize = 1 << 24;
 
 /// A rendered conversation: the segments in order. Cleared and filled again, it allocates nothing.
 #[derive(Clone, Debug, Default)]

@@ -212,12 +212,19 @@ impl Default for EncodedBatch {
 }
 
 impl EncodedBatch {
-    /// Appends a row of conversation `source`. Only its findings are taken away.
+    /// Appends a row of conversation `source`. It may keep what the row holds.
     pub fn push(&mut self, source: usize, row: &mut EncodedConversation) {
         self.sources.push(source);
-        self.input_ids.extend_from_slice(&row.input_ids);
-        self.loss_mask.extend_from_slice(&row.loss_mask);
-        self.spans.extend_from_slice(&row.spans);
+        if self.input_ids.is_empty() {
+            // A batch of one very long conversation is not copied.
+            std::mem::swap(&mut self.input_ids, &mut row.input_ids);
+            std::mem::swap(&mut self.loss_mask, &mut row.loss_mask);
+            std::mem::swap(&mut self.spans, &mut row.spans);
+        } else {
+            self.input_ids.extend_from_slice(&row.input_ids);
+            self.loss_mask.extend_from_slice(&row.loss_mask);
+            self.spans.extend_from_slice(&row.spans);
+        }
         self.message_weights.extend_from_slice(&row.message_weights);
         self.notices.push(row.notices);
         self.findings.push(std::mem::take(&mut row.findings));

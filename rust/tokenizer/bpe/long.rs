@@ -118,7 +118,7 @@ impl LongMerger {
     }
 }
 
-const PAIR_SLOTS: usize = 1 << 12;
+const PAIR_SLOTS: usize = 1 << 14;
 const RANK: u64 = (1 << ID_BITS) - 1;
 
 /// The ranks of pairs of tokens seen of late, none of them included. A long piece repeats its pairs, and the vocabulary

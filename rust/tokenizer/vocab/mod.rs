@@ -54,6 +54,7 @@ impl Vocab {
                 starts: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_starts"))),
                 slots: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_slots"))),
                 pairs: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_pairs"))),
+                filter: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_filter"))),
             };
             Arc::new(Self { tables })
         };

@@ -23,7 +23,12 @@ pub(crate) struct Tables {
     pub(crate) slots: Cow<'static, [u32]>,
     /// By its two bytes the id of each token of two bytes, else `NO_ID`.
     pub(crate) pairs: Cow<'static, [u32]>,
+    /// A bit for each hash of a token, by the highest `FILTER_BITS` bits. Most of what merging looks up is no token, and five
+    /// of six times that is seen here, in an eighth of the memory.
+    pub(crate) filter: Cow<'static, [u32]>,
 }
+
+const FILTER_BITS: u32 = 20;
 
 impl Tables {
     /// Those of these tokens, in the order of their ids.
@@ -36,6 +41,7 @@ impl Tables {
             starts: Cow::Owned(vec![0]),
             slots: Cow::Owned(vec![EMPTY; (tokens.len() * 3 / 2).next_power_of_two()]),
             pairs: Cow::Owned(vec![NO_ID; 1 << 16]),
+            filter: Cow::Owned(vec![0; 1 << (FILTER_BITS - 5)]),
         };
         let mut end = 0;
         for (id, &token) in (0..).zip(tokens) {
@@ -50,6 +56,8 @@ impl Tables {
                 return Err(id);
             }
             tables.slots.to_mut()[slot] = tag(hash) | id;
+            let (word, bit) = filter_place(hash);
+            tables.filter.to_mut()[word] |= 1 << bit;
             if let &[first, second] = token {
                 tables.pairs.to_mut()[pair(first, second)] = id;
             }
@@ -65,7 +73,12 @@ impl Tables {
             let id = self.pairs[pair(first, second)];
             return (id != NO_ID).then_some(id);
         }
-        let slot = self.slots[self.slot_of(token, hash(token))];
+        let hash = hash(token);
+        let (word, bit) = filter_place(hash);
+        if self.filter[word] >> bit & 1 == 0 {
+            return None;
+        }
+        let slot = self.slots[self.slot_of(token, hash)];
         (slot != EMPTY).then_some(slot & ID)
     }
 
@@ -100,6 +113,13 @@ impl Tables {
 #[inline]
 fn tag(hash: u64) -> u32 {
     (hash >> 32) as u32 & !ID
+}
+
+/// The word and the bit of a hash in the filter.
+#[inline]
+fn filter_place(hash: u64) -> (usize, u32) {
+    let place = (hash >> (64 - FILTER_BITS)) as u32;
+    (place as usize / 32, place % 32)
 }
 
 /// Where the token of two bytes stands among the pairs.
