@@ -1,7 +1,7 @@
 //! Files to files: conversations in JSONL to training records, in constant memory.
 //!
-//! One thread reads the next chunk of lines while the others encode the present one; chunks are written in order, so
-//! the output does not depend on the number of threads. Every line is accounted for: written, skipped with a reason,
+//! One thread reads the next chunk of lines and one writes the last, while the others encode the present one. Chunks are
+//! written in order, so the output does not depend on the number of threads. Every line is accounted for: written, skipped with a reason,
 //! or failed with file, line and path.
 
 mod reader;
@@ -14,7 +14,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -41,7 +41,8 @@ pub const REJECTED_FILE: &str = "rejected.jsonl";
 /// What is odd in records that were written, in the output folder; not there if nothing is.
 pub const FINDINGS_FILE: &str = "findings.jsonl";
 
-/// How much text a chunk holds before it is handed on: enough to keep the threads busy, little enough to hold three: one read, one waiting, one encoded.
+/// How much text a chunk holds before it is handed on: enough to keep the threads busy, little enough to hold a few:
+/// one read, one encoded, one written, and one waiting at either end.
 const CHUNK_BYTES: usize = 8 << 20;
 
 /// How long `report` may have to wait for its next call when an input has nothing to give, as a pipe or a network disk.
@@ -135,7 +136,7 @@ pub fn prepare(
     };
     encoder.check(options.encode)?;
     refuse_clashes(options)?;
-    let mut sink = Sink::create(options)?;
+    let sink = Sink::create(options)?;
     let threads = batch::thread_count(options.num_threads, usize::MAX, || 0);
     let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
 
@@ -150,42 +151,90 @@ pub fn prepare(
             }
         }
     });
-    report(&progress)?;
-    loop {
-        match chunks.recv_timeout(LONGEST_SILENCE) {
-            Ok(chunk) => {
-                let text_len = || chunk.iter().map(Line::len).sum();
-                let threads = batch::thread_count(Some(threads), chunk.len(), text_len);
-                let crew = Crew::default();
-                let helped = (threads > 1).then_some(&crew);
-                let outcomes = batch::ordered_map(
-                    chunk.len(),
-                    threads,
-                    || (crew.join(), encoder.checkout()),
-                    |(_, scratch), index| {
-                        encode_line(encoder, options, &chunk[index], scratch, helped)
-                    },
-                    |(member, scratch)| member.help(scratch.tokenizer()),
-                );
-                for (line, outcome) in chunk.iter().zip(outcomes) {
-                    sink.take(line, outcome)?;
-                }
-                progress.records = sink.summary.records;
-                progress.tokens = sink.summary.tokens;
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
+    let written = Written::default();
+    let mut tell = || {
+        progress.records = written.records.load(Ordering::Relaxed);
+        progress.tokens = written.tokens.load(Ordering::Relaxed);
         progress.bytes = taken.load(Ordering::Relaxed);
-        report(&progress)?;
-    }
+        report(&progress)
+    };
+    tell()?;
+    let sink = thread::scope(|scope| {
+        let (hand_over, outcomes) = mpsc::sync_channel(1);
+        let writer = scope.spawn(|| write_all(sink, outcomes, &written));
+        loop {
+            match chunks.recv_timeout(LONGEST_SILENCE) {
+                Ok(chunk) => {
+                    let outcomes = encode_chunk(encoder, options, &chunk, threads);
+                    if hand_over.send((chunk, outcomes)).is_err() {
+                        // The writer has failed, and says how.
+                        break;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            tell()?;
+        }
+        drop(hand_over);
+        writer
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
     if reader.join().is_err() {
         return Err(Error::new(
             ErrorKind::Io,
             "the thread that reads the inputs ended early",
         ));
     }
+    tell()?;
     sink.finish()
+}
+
+/// How far the writer has come.
+#[derive(Default)]
+struct Written {
+    records: AtomicU64,
+    tokens: AtomicU64,
+}
+
+/// What becomes of each line of a chunk.
+fn encode_chunk(
+    encoder: &Encoder,
+    options: &PrepareOptions<'_>,
+    chunk: &[Line],
+    threads: NonZero<usize>,
+) -> Vec<Outcome> {
+    let text_len = || chunk.iter().map(Line::len).sum();
+    let threads = batch::thread_count(Some(threads), chunk.len(), text_len);
+    let crew = Crew::default();
+    let helped = (threads > 1).then_some(&crew);
+    batch::ordered_map(
+        chunk.len(),
+        threads,
+        || (crew.join(), encoder.checkout()),
+        |(_, scratch), index| encode_line(encoder, options, &chunk[index], scratch, helped),
+        |(member, scratch)| member.help(scratch.tokenizer()),
+    )
+}
+
+/// Writes what became of chunks, until no more come.
+fn write_all<'o>(
+    mut sink: Sink<'o>,
+    outcomes: Receiver<(Vec<Line>, Vec<Outcome>)>,
+    written: &Written,
+) -> Result<Sink<'o>> {
+    for (chunk, outcomes) in outcomes {
+        for (line, outcome) in chunk.iter().zip(outcomes) {
+            sink.take(line, outcome)?;
+        }
+        let Summary {
+            records, tokens, ..
+        } = sink.summary;
+        written.records.store(records, Ordering::Relaxed);
+        written.tokens.store(tokens, Ordering::Relaxed);
+    }
+    Ok(sink)
 }
 
 /// Where outcomes go: the two files, and the count.

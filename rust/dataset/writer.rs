@@ -102,9 +102,7 @@ pub(super) fn write_record(
         line.extend_from_slice(itoa::Buffer::new().format(*token).as_bytes());
     });
     line.push(b',');
-    write_list("loss_mask", &row.loss_mask, line, |trains, line| {
-        line.push(b'0' + trains);
-    });
+    write_mask(&row.loss_mask, line);
     if row.is_weighted() {
         line.push(b',');
         write_list("loss_weight", &row.weights(mask), line, |weight, line| {
@@ -116,6 +114,20 @@ pub(super) fn write_record(
         let _ = write!(line, ",\"cut_tokens\":{}", row.notices.cut_tokens);
     }
     line.extend_from_slice(b"}\n");
+}
+
+/// `"loss_mask":[…]`, all digits at once: an item is a digit and a comma, but for the last.
+fn write_mask(mask: &[u8], line: &mut Vec<u8>) {
+    line.extend_from_slice(b"\"loss_mask\":[");
+    let start = line.len();
+    line.resize(start + 2 * mask.len(), b',');
+    for ([digit, _], trains) in line[start..].as_chunks_mut().0.iter_mut().zip(mask) {
+        *digit = b'0' + trains;
+    }
+    if !mask.is_empty() {
+        line.pop();
+    }
+    line.push(b']');
 }
 
 /// `"key":[…]`, with `item` for each of `items`.
