@@ -212,10 +212,20 @@ impl Default for EncodedBatch {
 }
 
 impl EncodedBatch {
+    /// An empty batch with room for so many tokens.
+    #[must_use]
+    pub fn with_capacity(tokens: usize) -> Self {
+        Self {
+            input_ids: Vec::with_capacity(tokens),
+            loss_mask: Vec::with_capacity(tokens),
+            ..Self::default()
+        }
+    }
+
     /// Appends a row of conversation `source`. It may keep what the row holds.
     pub fn push(&mut self, source: usize, row: &mut EncodedConversation) {
         self.sources.push(source);
-        if self.input_ids.is_empty() {
+        if self.input_ids.is_empty() && row.input_ids.len() > self.input_ids.capacity() / 2 {
             // A batch of one very long conversation is not copied.
             std::mem::swap(&mut self.input_ids, &mut row.input_ids);
             std::mem::swap(&mut self.loss_mask, &mut row.loss_mask);

@@ -60,6 +60,10 @@ impl Scratch {
     }
 }
 
+/// Fewer than most text has, so that a batch that is laid out for so many tokens seldom grows, which would copy it. What is
+/// not filled is never touched and takes no memory.
+const LEAST_BYTES_A_TOKEN: usize = 3;
+
 /// A conversation as it comes: JSON text, or values already read.
 #[derive(Debug)]
 pub enum Input<'a> {
@@ -484,13 +488,20 @@ impl Encoder {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<EncodedBatch> {
         self.check(options)?;
-        let text_len = || conversations.iter().map(Input::text_len).sum();
-        let threads = batch::thread_count(num_threads, conversations.len(), text_len);
+        let text_len = conversations.iter().map(Input::text_len).sum::<usize>();
+        let threads = batch::thread_count(num_threads, conversations.len(), || text_len);
+        let tokens = text_len / LEAST_BYTES_A_TOKEN / threads;
         let crew = Crew::default();
         let encoded = batch::try_fold(
             conversations.len(),
             threads,
-            || (crew.join(), self.checkout(), EncodedBatch::default()),
+            || {
+                (
+                    crew.join(),
+                    self.checkout(),
+                    EncodedBatch::with_capacity(tokens),
+                )
+            },
             |(_, scratch, batch), index| {
                 let rows = conversations[index].read(None, |conversation| {
                     let crew = (threads > 1).then_some(&crew);
