@@ -212,12 +212,11 @@ impl Default for EncodedBatch {
 }
 
 impl EncodedBatch {
-    /// An empty batch with room for so many tokens.
+    /// An empty batch that makes room for about so many rows at once: growing would copy what is there.
     #[must_use]
-    pub fn with_capacity(tokens: usize) -> Self {
+    pub fn for_rows(rows: usize) -> Self {
         Self {
-            input_ids: Vec::with_capacity(tokens),
-            loss_mask: Vec::with_capacity(tokens),
+            notices: Vec::with_capacity(rows),
             ..Self::default()
         }
     }
@@ -225,12 +224,13 @@ impl EncodedBatch {
     /// Appends a row of conversation `source`. It may keep what the row holds.
     pub fn push(&mut self, source: usize, row: &mut EncodedConversation) {
         self.sources.push(source);
-        if self.input_ids.is_empty() && row.input_ids.len() > self.input_ids.capacity() / 2 {
+        if self.input_ids.is_empty() && self.notices.capacity() <= 1 {
             // A batch of one very long conversation is not copied.
             std::mem::swap(&mut self.input_ids, &mut row.input_ids);
             std::mem::swap(&mut self.loss_mask, &mut row.loss_mask);
             std::mem::swap(&mut self.spans, &mut row.spans);
         } else {
+            self.make_room(row.input_ids.len());
             self.input_ids.extend_from_slice(&row.input_ids);
             self.loss_mask.extend_from_slice(&row.loss_mask);
             self.spans.extend_from_slice(&row.spans);
@@ -239,6 +239,20 @@ impl EncodedBatch {
         self.notices.push(row.notices);
         self.findings.push(std::mem::take(&mut row.findings));
         self.end_row();
+    }
+
+    /// Makes room for a row of so many tokens, and for all the rows that are still to come if they are like those before.
+    fn make_room(&mut self, tokens: usize) {
+        let known = self.input_ids.len() + tokens;
+        if known <= self.input_ids.capacity() {
+            return;
+        }
+        let rows = self.notices.len() + 1;
+        let to_come = self.notices.capacity().saturating_sub(rows);
+        // A sixteenth more, since the next guess would be as near.
+        let room = tokens + (known / rows * to_come) / 16 * 17;
+        self.input_ids.reserve_exact(room);
+        self.loss_mask.reserve_exact(room);
     }
 
     fn end_row(&mut self) {

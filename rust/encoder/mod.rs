@@ -12,6 +12,7 @@ pub(crate) mod long_text;
 mod model;
 mod options;
 
+use std::borrow::Borrow;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
@@ -59,10 +60,6 @@ impl Scratch {
         &mut self.tokenizer
     }
 }
-
-/// Fewer than most text has, so that a batch that is laid out for so many tokens seldom grows, which would copy it. What is
-/// not filled is never touched and takes no memory.
-const LEAST_BYTES_A_TOKEN: usize = 3;
 
 /// A conversation as it comes: JSON text, or values already read.
 #[derive(Debug)]
@@ -473,37 +470,41 @@ impl Encoder {
         options: EncodeOptions<'_>,
         num_threads: Option<NonZero<usize>>,
     ) -> Result<EncodedBatch> {
-        self.encode_batch_while(conversations, options, num_threads, &|| true)
+        let text_len = || conversations.iter().map(Input::text_len).sum();
+        let threads = batch::thread_count(num_threads, conversations.len(), text_len);
+        let mut rest = conversations.iter();
+        let next = || rest.next().map(Ok);
+        let rows = conversations.len();
+        self.encode_batch_from(next, batch::at_once, rows, threads, options, &|| true)
     }
 
-    /// The same for as long as `go_on` says yes, which is asked before each conversation, on every thread.
+    /// The same of the conversations that `next` yields, some `rows` in all, for as long as `go_on` says yes, which is asked
+    /// before each conversation, on every thread. `next` is called on this thread, which does all else inside `apart`
+    /// ([`batch::try_fold`]).
     ///
     /// # Errors
-    /// As [`Self::encode_batch`]; [`ErrorKind::Interrupted`] if `go_on` says no.
-    pub fn encode_batch_while(
+    /// As [`Self::encode_batch`], and that of `next`; [`ErrorKind::Interrupted`] if `go_on` says no.
+    pub fn encode_batch_from<'i, I: Borrow<Input<'i>> + Send>(
         &self,
-        conversations: &[Input<'_>],
+        next: impl FnMut() -> Option<Result<I>>,
+        apart: impl Fn(&mut (dyn FnMut() + Send)),
+        rows: usize,
+        threads: usize,
         options: EncodeOptions<'_>,
-        num_threads: Option<NonZero<usize>>,
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<EncodedBatch> {
         self.check(options)?;
-        let text_len = conversations.iter().map(Input::text_len).sum::<usize>();
-        let threads = batch::thread_count(num_threads, conversations.len(), || text_len);
-        let tokens = text_len / LEAST_BYTES_A_TOKEN / threads;
         let crew = Crew::default();
         let encoded = batch::try_fold(
-            conversations.len(),
             threads,
+            next,
+            apart,
             || {
-                (
-                    crew.join(),
-                    self.checkout(),
-                    EncodedBatch::with_capacity(tokens),
-                )
+                let batch = EncodedBatch::for_rows(rows.div_ceil(threads));
+                (crew.join(), self.checkout(), batch)
             },
-            |(_, scratch, batch), index| {
-                let rows = conversations[index].read(None, |conversation| {
+            |(_, scratch, batch), index, conversation| {
+                let rows = conversation.borrow().read(None, |conversation| {
                     let crew = (threads > 1).then_some(&crew);
                     self.for_each_row(conversation, options, scratch, crew, |row| match row {
                         Ok(row) => batch.push(index, row),
@@ -535,7 +536,8 @@ impl Encoder {
 
 impl Input<'_> {
     /// About how long the text is, to tell how many threads there is work for.
-    fn text_len(&self) -> usize {
+    #[must_use]
+    pub fn text_len(&self) -> usize {
         match self {
             Self::Json(text) => text.len(),
             Self::Value(value) => value.text_len(),

@@ -85,13 +85,6 @@ impl Refusal {
         }
     }
 
-    pub(super) fn at_index(self, index: usize, of: &'static str) -> Self {
-        match self {
-            Self::Fault(error) => Self::Fault(error.at_index(index).at(of)),
-            raised @ Self::Raised(_) => raised,
-        }
-    }
-
     pub(super) fn into_pyerr(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Fault(error) => to_pyerr(py, &error),

@@ -1,6 +1,6 @@
 //! The `Encoder` class and `encode_conversation`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -10,8 +10,8 @@ use crate::chat::json::Value;
 use crate::chat::mask::MaskPolicy;
 use crate::chat::templates::Template;
 use crate::encoder;
-use crate::encoder::{EncodeOptions, Input};
-use crate::error::Error;
+use crate::encoder::{EncodeOptions, Input, batch};
+use crate::error::{Error, ErrorKind};
 use crate::python::convert::{self, Kept, Refusal, Strings};
 use crate::python::encoded::{EncodedBatch, EncodedConversation, Masked};
 use crate::python::error::to_pyerr;
@@ -167,27 +167,50 @@ impl Encoder {
         if let Some(error) = convert::no_list(conversations) {
             return Err(to_pyerr(py, &error.at("conversations")));
         }
-        let read = |(index, item): (usize, PyResult<Bound<'_, PyAny>>)| {
-            convert::input(&item?, &strings)
-                .map_err(|refusal: Refusal| refusal.at_index(index, "conversations").into_pyerr(py))
-        };
-        let inputs: Vec<Input<'_>> = conversations
-            .try_iter()?
-            .enumerate()
-            .map(read)
-            .collect::<PyResult<_>>()?;
+        let items: Vec<Bound<'_, PyAny>> = conversations.try_iter()?.collect::<PyResult<_>>()?;
         let core = &*self.core;
         let encode = options.encode(py, core.template())?;
-        let num_threads = options.num_threads;
+
+        let mut raised = None;
+        let mut items_left = items.iter().enumerate();
+        let mut read = || {
+            let (index, item) = items_left.next()?;
+            Some(
+                convert::input(item, &strings).map_err(|refusal| match refusal {
+                    Refusal::Fault(error) => error.at_index(index).at("conversations"),
+                    Refusal::Raised(error) => {
+                        raised = Some(error);
+                        Error::new(ErrorKind::Interrupted, "stopped by a conversation")
+                    }
+                }),
+            )
+        };
+        // Whether there is work for more threads than conversations is known when these are read.
+        let mut ready = VecDeque::new();
+        let read_all = || {
+            ready.extend(std::iter::from_fn(&mut read));
+            ready.iter().flatten().map(Input::text_len).sum()
+        };
+        let threads = batch::thread_count(options.num_threads, items.len(), read_all);
         let listener = Listener::new();
-        let batch = py.detach(|| {
-            let go_on = || listener.heard_nothing();
-            core.encode_batch_while(&inputs, encode, num_threads, &go_on)
-        });
+        let encoded = core.encode_batch_from(
+            || ready.pop_front().or_else(&mut read),
+            |work| py.detach(work),
+            items.len(),
+            threads,
+            encode,
+            &|| listener.heard_nothing(),
+        );
         if let Some(raised) = listener.into_raised() {
             return Err(raised);
         }
-        let batch = batch.map_err(|error| to_pyerr(py, &error))?;
+        let batch = match (encoded, raised) {
+            (Ok(batch), _) => batch,
+            (Err(error), Some(raised)) if error.kind() == ErrorKind::Interrupted => {
+                return Err(raised);
+            }
+            (Err(error), _) => return Err(to_pyerr(py, &error)),
+        };
         Ok(EncodedBatch::new(py, batch, self.masked(encode.mask)))
     }
 
