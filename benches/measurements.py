@@ -44,11 +44,6 @@ class Job:
     def conversations(self) -> list[Conversation]:
         return [json.loads(line) for line in self.lines()]
 
-    @property
-    def tiktoken_model(self) -> Path:
-        """Where `peers.write_tiktoken_model` puts the vocabulary."""
-        return self.scratch / "tiktoken.model"
-
 
 class Measured(NamedTuple):
     """One value a round, and what one must know to read them."""
@@ -86,7 +81,7 @@ class Agreed(NamedTuple):
 
 
 def ready_gigatoken(encoder: Encoder, job: Job) -> Any:
-    tokenizer = peers.gigatoken_tokenizer(encoder, job.tiktoken_model)
+    tokenizer = peers.gigatoken_tokenizer(encoder, job.scratch)
     # The first call imports a package.
     tokenizer.encode_batch([b"a"], parallel=False)
     return tokenizer
@@ -103,7 +98,6 @@ def agreed_with_gigatoken(job: Job) -> Path:
 def write_agreed(job: Job, path: Path) -> None:
     peers.installed("gigatoken")
     encoder = Encoder(MODEL)
-    peers.write_tiktoken_model(encoder, job.tiktoken_model)
     conversations = job.conversations()
     texts = [encoder.render(one["messages"], tools=one.get("tools")).encode() for one in conversations]
     expected = encoder.encode_batch(conversations)
@@ -229,12 +223,6 @@ def real_messages(job: Job) -> list[Message]:
 SAMPLE_MEGABYTES = 2.0
 
 
-def ready_huggingface(encoder: Encoder, job: Job) -> Any:
-    if not job.tiktoken_model.exists():
-        peers.write_tiktoken_model(encoder, job.tiktoken_model)
-    return peers.huggingface_tokenizer(encoder, job.tiktoken_model)
-
-
 def huggingface_conversation(job: Job) -> Measured:
     return in_fresh_process(measure_huggingface_conversation, job)
 
@@ -246,12 +234,10 @@ def measure_huggingface_conversation(job: Job) -> Measured:
     step = max(1, round(sum(sizes) / 1e6 / SAMPLE_MEGABYTES))
     indices = range(0, len(conversations), step)
     sample = [conversations[index] for index in indices]
-    declarations = [peers.tool_declaration(encoder, one.get("tools")) for one in sample]
-    tokenizer = ready_huggingface(encoder, job)
+    template = peers.huggingface_template(encoder, job.scratch)
 
     def theirs() -> list[list[int]]:
-        pairs = zip(sample, declarations, strict=True)
-        return [peers.encode_with_huggingface(tokenizer, one["messages"], tools) for one, tools in pairs]
+        return [template.ids(one["messages"], one.get("tools")) for one in sample]
 
     expected = [one.input_ids.tolist() for one in encoder.encode_batch(sample)]
     differ = [index for index, ids, found in zip(indices, expected, theirs(), strict=True) if ids != found]
@@ -276,12 +262,11 @@ def measure_huggingface_message(job: Job) -> Measured:
     encoder = Encoder(MODEL)
     conversation = min(job.conversations(), key=lambda one: abs(len(one["messages"]) - 85))
     messages = conversation["messages"]
-    declaration = peers.tool_declaration(encoder, conversation.get("tools"))
     prefixes = [messages[:count] for count in range(1, len(messages) + 1)]
-    tokenizer = ready_huggingface(encoder, job)
+    template = peers.huggingface_template(encoder, job.scratch)
 
     def theirs() -> list[list[int]]:
-        return [peers.encode_with_huggingface(tokenizer, prefix, declaration) for prefix in prefixes]
+        return [template.ids(prefix, conversation.get("tools")) for prefix in prefixes]
 
     def ours() -> object:
         encoded = encoder.encode_conversation(conversation)

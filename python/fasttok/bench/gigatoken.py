@@ -12,6 +12,13 @@ from fasttok.bench.vocabulary import Vocabulary
 from fasttok.bench.workload import Workload
 
 
+def fresh_tokenizer(vocabulary: Vocabulary) -> Tokenizer:
+    """One that has seen no text."""
+    return Tokenizer.from_tiktoken(
+        vocabulary.tiktoken_file, pretokenizer="kimi", special_tokens=vocabulary.special_tokens
+    )
+
+
 class Gigatoken(Contender):
     label = "gigatoken"
     kind: Kind = "rendered text to ids"
@@ -22,12 +29,7 @@ class Gigatoken(Contender):
         self.vocabulary = vocabulary
         self.pool_size = pool_size
         self.texts = [text.encode() for text in workload.texts]
-        self.tokenizer = self._fresh()
-
-    def _fresh(self) -> Tokenizer:
-        return Tokenizer.from_tiktoken(
-            self.vocabulary.tiktoken_file, pretokenizer="kimi", special_tokens=self.vocabulary.special_tokens
-        )
+        self.tokenizer = fresh_tokenizer(vocabulary)
 
     def refusal(self, threads: int) -> str | None:
         return None if threads in (1, self.pool_size) else f"one thread, or its pool of {self.pool_size}"
@@ -39,7 +41,7 @@ class Gigatoken(Contender):
         return self._job_with(self.tokenizer, indices, threads)
 
     def first_job(self, indices: Sequence[int], threads: int) -> Job:
-        return self._job_with(self._fresh(), indices, threads)
+        return self._job_with(fresh_tokenizer(self.vocabulary), indices, threads)
 
     def _job_with(self, tokenizer: Tokenizer, indices: Sequence[int], threads: int) -> Job:
         texts = [self.texts[index] for index in indices]
