@@ -225,8 +225,8 @@ class Encoder:
     ) -> EncodedBatch:
         """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
 
-        `conversations` is listed before the work starts, and each is read when its turn comes. `num_threads` counts from
-        1; None means as many as the machine offers. Tools stand with the messages, in `{"messages": …, "tools": …}`.
+        `conversations` is listed before the work starts, and each is read when its turn comes. `num_threads` counts
+        from 1; None means as many as the machine offers. Tools stand with the messages, in `{"messages": …, "tools": …}`.
         The threads live for one call, so forking later is safe.
 
         >>> batch = encoder.encode_batch([[{"role": "user", "content": text}] for text in ("hi", "hi there")])
@@ -235,8 +235,8 @@ class Encoder:
         >>> batch[1].input_ids
         array([163587,   2482, 163601,   9663,   1459, 163586], dtype=int32)
 
-        Raises FasttokError as `encode_conversation` does, for the first conversation that cannot be encoded, with a path
-        that starts with `conversations[i]`. `option` for a `num_threads` below 1.
+        Raises FasttokError as `encode_conversation` does, for the first conversation that cannot be encoded, with a
+        path that starts with `conversations[i]`. `option` for a `num_threads` below 1.
         """
 
     def render(
