@@ -226,8 +226,8 @@ class Encoder:
         """Encode many conversations in parallel; the result equals encoding each one, whatever the threads.
 
         `conversations` is listed before the work starts, and each is read when its turn comes. `num_threads` counts
-        from 1; None means as many as the machine offers. Tools stand with the messages, in `{"messages": …, "tools": …}`.
-        The threads live for one call, so forking later is safe.
+        from 1; None means as many as the machine offers. Tools stand with the messages, in
+        `{"messages": …, "tools": …}`. The threads live for one call, so forking later is safe.
 
         >>> batch = encoder.encode_batch([[{"role": "user", "content": text}] for text in ("hi", "hi there")])
         >>> batch.offsets
