@@ -58,8 +58,8 @@ pub fn ordered_map<S: Send, T: Send>(
 ///
 /// `next` is called on this thread alone, which also works whenever the others have enough to do; so an item need not exist
 /// before a thread is free for it, and reading the next ones goes on beside the work. What this thread does between two
-/// calls of `next`, waiting included, it does inside `apart`, which must call what it is given. After a failure, or when `go_on` says
-/// no, no further item is taken; `go_on` is asked before each, on every thread.
+/// calls of `next`, waiting included, it does inside `apart`, which must call what it is given. After a failure, or when
+/// `go_on` says no, no further item is taken; `go_on` is asked before each, on every thread.
 ///
 /// # Errors
 /// That of the lowest index that fails, of `next` or of `work`, whatever the threads: items are taken in order, so all
