@@ -529,7 +529,7 @@ impl Encoder {
             .pop();
         Checkout {
             encoder: self,
-            scratch: idle.unwrap_or_default(),
+            scratch: Some(idle.unwrap_or_default()),
         }
     }
 }
@@ -563,26 +563,31 @@ impl Input<'_> {
 /// Scratch on loan from an [`Encoder`].
 pub struct Checkout<'e> {
     encoder: &'e Encoder,
-    scratch: Scratch,
+    /// There until it is given back. Making another one to put in its place would take longer than encoding a short text.
+    scratch: Option<Scratch>,
 }
+
+const GIVEN_BACK: &str = "scratch is given back only when its loan is dropped";
 
 impl std::ops::Deref for Checkout<'_> {
     type Target = Scratch;
 
     fn deref(&self) -> &Scratch {
-        &self.scratch
+        self.scratch.as_ref().expect(GIVEN_BACK)
     }
 }
 
 impl std::ops::DerefMut for Checkout<'_> {
     fn deref_mut(&mut self) -> &mut Scratch {
-        &mut self.scratch
+        self.scratch.as_mut().expect(GIVEN_BACK)
     }
 }
 
 impl Drop for Checkout<'_> {
     fn drop(&mut self) {
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let Some(mut scratch) = self.scratch.take() else {
+            return;
+        };
         scratch.segments.forget_large();
         scratch.row = EncodedConversation::default();
         scratch.tokenizer.forget_large();
