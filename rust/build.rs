@@ -31,19 +31,31 @@ fn main() {
         fs::write(folder.join(name), content).expect("the folder can be written to");
     };
     let is_big_endian = env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() == Ok("big");
-    let words = |table: &[u32]| -> Vec<u8> {
-        let bytes = |&word: &u32| {
+    let integers = |table: &[u32]| -> Vec<u8> {
+        let bytes = |&integer: &u32| {
             if is_big_endian {
-                word.to_be_bytes()
+                integer.to_be_bytes()
             } else {
-                word.to_le_bytes()
+                integer.to_le_bytes()
+            }
+        };
+        table.iter().flat_map(bytes).collect()
+    };
+    let long_integers = |table: &[u64]| -> Vec<u8> {
+        let bytes = |&integer: &u64| {
+            if is_big_endian {
+                integer.to_be_bytes()
+            } else {
+                integer.to_le_bytes()
             }
         };
         table.iter().flat_map(bytes).collect()
     };
     write("vocab_bytes", &tables.bytes);
-    write("vocab_starts", &words(&tables.starts));
-    write("vocab_slots", &words(&tables.slots));
-    write("vocab_pairs", &words(&tables.pairs));
-    write("vocab_filter", &words(&tables.filter));
+    write("vocab_starts", &integers(&tables.starts));
+    write("vocab_slots", &integers(&tables.slots));
+    write("vocab_words", &long_integers(&tables.words));
+    write("vocab_singles", &integers(&tables.singles));
+    write("vocab_pairs", &integers(&tables.pairs));
+    write("vocab_filter", &integers(&tables.filter));
 }

@@ -10,10 +10,12 @@ pub(super) struct ShortMerger {
     parts: Vec<Part>,
 }
 
-/// A token so far: where it starts, and the rank of its pair with the next one.
+/// A token so far.
 #[derive(Clone, Copy)]
 struct Part {
     start: u32,
+    id: TokenId,
+    /// The rank of its pair with the next one, which is the id of what the two become.
     rank: TokenId,
 }
 
@@ -26,6 +28,7 @@ impl ShortMerger {
         for start in 0..n {
             parts.push(Part {
                 start: start as u32,
+                id: rank(vocab, piece, start, start + 1),
                 rank: rank(vocab, piece, start, (start + 2).min(n + 1)),
             });
         }
@@ -41,6 +44,7 @@ impl ShortMerger {
                 break;
             }
             parts.remove(best + 1);
+            parts[best].id = parts[best].rank;
             let pair_rank = |parts: &[Part], i: usize| {
                 if i + 1 < parts.len() {
                     rank(vocab, piece, parts[i].start as usize, end_of(parts, i + 2))
@@ -53,8 +57,6 @@ impl ShortMerger {
                 parts[best - 1].rank = pair_rank(parts, best - 1);
             }
         }
-        for i in 0..parts.len() {
-            out.extend(vocab.get(&piece[parts[i].start as usize..end_of(parts, i + 1)]));
-        }
+        out.extend(parts.iter().map(|part| part.id));
     }
 }

@@ -53,6 +53,8 @@ impl Vocab {
                 bytes: Cow::Borrowed(embedded!("vocab_bytes")),
                 starts: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_starts"))),
                 slots: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_slots"))),
+                words: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_words"))),
+                singles: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_singles"))),
                 pairs: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_pairs"))),
                 filter: Cow::Borrowed(bytemuck::cast_slice(embedded!("vocab_filter"))),
             };

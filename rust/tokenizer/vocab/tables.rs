@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// Enough for the id of every ordinary token; a slot has room for 14 bits of a hash beside it.
+/// Enough for the id of every ordinary token; a slot has room for 14 bits beside it.
 pub(crate) const ID_BITS: u32 = 18;
 const ID: u32 = (1 << ID_BITS) - 1;
 
@@ -18,9 +18,14 @@ pub(crate) struct Tables {
     pub(crate) bytes: Cow<'static, [u8]>,
     /// Where each token starts in `bytes`; one more entry than tokens.
     pub(crate) starts: Cow<'static, [u32]>,
-    /// Open addressing with linear probing: a token's id in the low bits and some of its hash in the others, or `EMPTY`. A
-    /// power of two long, at most two thirds full: half of that would be twice the memory to wait for.
+    /// Open addressing with linear probing: a token's id in the low bits and its [`tag`] in the others, or `EMPTY`. A power of
+    /// two long, at most two thirds full: half of that would be twice the memory to wait for.
     pub(crate) slots: Cow<'static, [u32]>,
+    /// For each slot the [`word`] of its token, which is all of one of up to eight bytes: what merging looks up is compared
+    /// here, and not where the bytes are, two waits for memory later.
+    pub(crate) words: Cow<'static, [u64]>,
+    /// By its byte the id of each token of one byte, else `NO_ID`.
+    pub(crate) singles: Cow<'static, [u32]>,
     /// By its two bytes the id of each token of two bytes, else `NO_ID`.
     pub(crate) pairs: Cow<'static, [u32]>,
     /// A bit for each hash of a token, by the highest `FILTER_BITS` bits. Most of what merging looks up is no token, and five
@@ -36,10 +41,13 @@ impl Tables {
     /// # Errors
     /// The id of a token that is empty or was there before.
     pub(crate) fn new(tokens: &[&[u8]]) -> Result<Self, u32> {
+        let slots = (tokens.len() * 3 / 2).next_power_of_two();
         let mut tables = Self {
             bytes: Cow::Owned(tokens.concat()),
             starts: Cow::Owned(vec![0]),
-            slots: Cow::Owned(vec![EMPTY; (tokens.len() * 3 / 2).next_power_of_two()]),
+            slots: Cow::Owned(vec![EMPTY; slots]),
+            words: Cow::Owned(vec![0; slots]),
+            singles: Cow::Owned(vec![NO_ID; 1 << 8]),
             pairs: Cow::Owned(vec![NO_ID; 1 << 16]),
             filter: Cow::Owned(vec![0; 1 << (FILTER_BITS - 5)]),
         };
@@ -55,11 +63,14 @@ impl Tables {
             if tables.slots[slot] != EMPTY {
                 return Err(id);
             }
-            tables.slots.to_mut()[slot] = tag(hash) | id;
+            tables.slots.to_mut()[slot] = tag(token.len(), hash) | id;
+            tables.words.to_mut()[slot] = word(token);
             let (word, bit) = filter_place(hash);
             tables.filter.to_mut()[word] |= 1 << bit;
-            if let &[first, second] = token {
-                tables.pairs.to_mut()[pair(first, second)] = id;
+            match *token {
+                [only] => tables.singles.to_mut()[usize::from(only)] = id,
+                [first, second] => tables.pairs.to_mut()[pair(first, second)] = id,
+                _ => {}
             }
         }
         Ok(tables)
@@ -69,8 +80,12 @@ impl Tables {
     #[inline]
     pub(crate) fn get(&self, token: &[u8]) -> Option<u32> {
         // Merging begins with all pairs of bytes, so these are half of what is looked up.
-        if let &[first, second] = token {
-            let id = self.pairs[pair(first, second)];
+        let known = match *token {
+            [only] => Some(self.singles[usize::from(only)]),
+            [first, second] => Some(self.pairs[pair(first, second)]),
+            _ => None,
+        };
+        if let Some(id) = known {
             return (id != NO_ID).then_some(id);
         }
         let hash = hash(token);
@@ -95,12 +110,14 @@ impl Tables {
     fn slot_of(&self, token: &[u8], hash: u64) -> usize {
         let slots = &*self.slots;
         let mask = slots.len() - 1;
-        let tag = tag(hash);
+        let tag = tag(token.len(), hash);
+        let word = word(token);
         let mut slot = hash as usize & mask;
         loop {
             let found = slots[slot];
-            // The tag first: most pairs of tokens are no token, and comparing bytes costs two accesses to memory.
-            let is_it = found & !ID == tag && self.token(found & ID) == Some(token);
+            let is_it = found & !ID == tag
+                && self.words[slot] == word
+                && (token.len() <= WORD_LEN || self.token(found & ID) == Some(token));
             if found == EMPTY || is_it {
                 return slot;
             }
@@ -109,10 +126,12 @@ impl Tables {
     }
 }
 
-/// The bits of a hash that a slot holds beside an id.
+/// What a slot holds beside an id: the length of the token, up to one more than a word shows, and ten bits of its hash.
 #[inline]
-fn tag(hash: u64) -> u32 {
-    (hash >> 32) as u32 & !ID
+fn tag(len: usize, hash: u64) -> u32 {
+    const LEN_SHIFT: u32 = u32::BITS - 4;
+    let len = len.min(WORD_LEN + 1) as u32;
+    len << LEN_SHIFT | (hash >> 32) as u32 & !ID & ((1 << LEN_SHIFT) - 1)
 }
 
 /// The word and the bit of a hash in the filter.
@@ -128,17 +147,16 @@ fn pair(first: u8, second: u8) -> usize {
     usize::from(first) << 8 | usize::from(second)
 }
 
-/// A hash of bytes: eight at a time, each folded in with a product; the last eight may overlap those before.
+/// The most bytes that a word shows whole.
+const WORD_LEN: usize = 8;
+
+/// The last eight bytes; fewer, if there are no more, so that no other bytes of the same length have the same word.
 #[inline]
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    let mut hash = bytes.len() as u64;
-    for word in bytes.as_chunks::<8>().0 {
-        hash = fold(hash ^ u64::from_le_bytes(*word));
+fn word(bytes: &[u8]) -> u64 {
+    if let Some(last) = bytes.last_chunk::<WORD_LEN>() {
+        return u64::from_le_bytes(*last);
     }
-    if let Some(last) = bytes.last_chunk::<8>() {
-        return fold(hash ^ u64::from_le_bytes(*last));
-    }
-    let last = match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), bytes) {
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), bytes) {
         (Some(first), Some(last), _) => {
             u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
         }
@@ -147,8 +165,17 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
         }
         (_, _, &[only]) => only.into(),
         _ => 0,
-    };
-    fold(hash ^ last)
+    }
+}
+
+/// A hash of bytes: eight at a time, each folded in with a product; the last eight may overlap those before.
+#[inline]
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let mut hash = bytes.len() as u64;
+    for word in bytes.as_chunks::<8>().0 {
+        hash = fold(hash ^ u64::from_le_bytes(*word));
+    }
+    fold(hash ^ word(bytes))
 }
 
 #[inline]
