@@ -396,7 +396,6 @@ fn check(
                 }
                 expected.left_out.extend(left_out);
             }
-            expected.left_out.sort_unstable();
             prop_assert_eq!(batch.unwrap(), expected);
         }
         Some(first) => {

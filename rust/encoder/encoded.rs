@@ -249,57 +249,16 @@ impl EncodedBatch {
         }
         let rows = self.notices.len() + 1;
         let to_come = self.notices.capacity().saturating_sub(rows);
-        // A sixteenth more, since the next guess would be as near.
-        let room = tokens + (known / rows * to_come) / 16 * 17;
-        self.input_ids.reserve_exact(room);
-        self.loss_mask.reserve_exact(room);
+        // Twice as much, since rows differ: growing again copies everything, and room that is not used costs no memory.
+        let room = tokens + known / rows * to_come * 2;
+        // Where the address space is limited, pushing takes what it needs.
+        let _ = self.input_ids.try_reserve_exact(room);
+        let _ = self.loss_mask.try_reserve_exact(room);
     }
 
     fn end_row(&mut self) {
         self.offsets.push(self.input_ids.len());
         self.span_offsets.push(self.spans.len());
         self.weight_offsets.push(self.message_weights.len());
-    }
-
-    /// One batch of several, each of which is in the order of its sources, and no two of which share one.
-    #[must_use]
-    pub fn in_order(mut batches: Vec<Self>) -> Self {
-        if batches.len() == 1 {
-            let mut batch = batches.swap_remove(0);
-            batch.left_out.sort_unstable();
-            return batch;
-        }
-        let sum = |len: fn(&Self) -> usize| batches.iter().map(len).sum();
-        let mut all = Self {
-            input_ids: Vec::with_capacity(sum(|batch| batch.input_ids.len())),
-            loss_mask: Vec::with_capacity(sum(|batch| batch.loss_mask.len())),
-            spans: Vec::with_capacity(sum(|batch| batch.spans.len())),
-            ..Self::default()
-        };
-        let mut rows: Vec<(usize, usize, usize)> = Vec::new();
-        for (number, batch) in batches.iter_mut().enumerate() {
-            all.left_out.append(&mut batch.left_out);
-            let places = batch.sources.iter().enumerate();
-            rows.extend(places.map(|(row, &source)| (source, number, row)));
-        }
-        all.left_out.sort_unstable();
-        rows.sort_unstable();
-        for (source, number, row) in rows {
-            let batch = &mut batches[number];
-            let of = |offsets: &[usize]| offsets[row]..offsets[row + 1];
-            let tokens = of(&batch.offsets);
-            all.sources.push(source);
-            all.input_ids
-                .extend_from_slice(&batch.input_ids[tokens.clone()]);
-            all.loss_mask.extend_from_slice(&batch.loss_mask[tokens]);
-            all.spans
-                .extend_from_slice(&batch.spans[of(&batch.span_offsets)]);
-            let weights = &batch.message_weights[of(&batch.weight_offsets)];
-            all.message_weights.extend_from_slice(weights);
-            all.notices.push(batch.notices[row]);
-            all.findings.push(std::mem::take(&mut batch.findings[row]));
-            all.end_row();
-        }
-        all
     }
 }

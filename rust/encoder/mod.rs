@@ -7,6 +7,7 @@ mod align;
 pub mod batch;
 pub(crate) mod crew;
 pub mod encoded;
+mod in_order;
 pub mod length;
 pub(crate) mod long_text;
 mod model;
@@ -18,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crew::Crew;
 use encoded::{EncodedBatch, EncodedConversation, LeftOut, Notices, Rows};
+use in_order::InOrder;
 use length::CallsOfResults;
 use long_text::LongText;
 pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds, Validate};
@@ -495,29 +497,25 @@ impl Encoder {
     ) -> Result<EncodedBatch> {
         self.check(options)?;
         let crew = Crew::default();
-        let encoded = batch::try_fold(
+        let in_order = InOrder::for_rows(rows);
+        batch::try_fold(
             threads,
             next,
             apart,
-            || {
-                let batch = EncodedBatch::for_rows(rows.div_ceil(threads));
-                (crew.join(), self.checkout(), batch)
-            },
-            |(_, scratch, batch), index, conversation| {
+            || (crew.join(), self.checkout()),
+            |(_, scratch), index, conversation| {
                 let rows = conversation.borrow().read(None, |conversation| {
                     let crew = (threads > 1).then_some(&crew);
-                    self.for_each_row(conversation, options, scratch, crew, |row| match row {
-                        Ok(row) => batch.push(index, row),
-                        Err(reason) => batch.left_out.push(reason),
-                    })
+                    self.encode_rows_with(conversation, options, scratch, crew)
                 });
-                rows.map_err(|error| error.at_index(index).at("conversations"))
+                let rows = rows.map_err(|error| error.at_index(index).at("conversations"))?;
+                scratch.row = in_order.put(index, rows);
+                Ok(())
             },
-            |(member, scratch, _)| member.help(scratch.tokenizer()),
+            |(member, scratch)| member.help(scratch.tokenizer()),
             go_on,
         )?;
-        let batches = encoded.into_iter().map(|(_, _, batch)| batch);
-        Ok(EncodedBatch::in_order(batches.collect()))
+        Ok(in_order.into_batch())
     }
 
     /// Scratch for one thread, given back when it is dropped.
