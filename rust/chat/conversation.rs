@@ -196,13 +196,63 @@ fn tool_list<'v>(tools: Option<&'v Value<'v>>) -> Result<&'v [Value<'v>]> {
     }
 }
 
+/// The values of a message under the keys that are read, found in one pass. A null is absent.
+#[derive(Default)]
+struct Fields<'v> {
+    role: Option<&'v Value<'v>>,
+    name: Option<&'v Value<'v>>,
+    content: Option<&'v Value<'v>>,
+    reasoning_content: Option<&'v Value<'v>>,
+    reasoning: Option<&'v Value<'v>>,
+    thinking: Option<&'v Value<'v>>,
+    tool_calls: Option<&'v Value<'v>>,
+    tool_call_id: Option<&'v Value<'v>>,
+    id: Option<&'v Value<'v>>,
+    tool: Option<&'v Value<'v>>,
+    tools: Option<&'v Value<'v>>,
+    /// Whether there is anything under any other key.
+    has_others: bool,
+}
+
+impl<'v> Fields<'v> {
+    fn of(message: &'v Object<'v>) -> Self {
+        let mut fields = Self::default();
+        for (key, value) in message.iter() {
+            if matches!(value, Value::Null) {
+                continue;
+            }
+            let field = match key {
+                "role" => &mut fields.role,
+                "name" => &mut fields.name,
+                "content" => &mut fields.content,
+                "reasoning_content" => &mut fields.reasoning_content,
+                "reasoning" => &mut fields.reasoning,
+                "thinking" => &mut fields.thinking,
+                "tool_calls" => &mut fields.tool_calls,
+                "tool_call_id" => &mut fields.tool_call_id,
+                "id" => &mut fields.id,
+                "tool" => &mut fields.tool,
+                "tools" => &mut fields.tools,
+                _ => {
+                    fields.has_others = true;
+                    continue;
+                }
+            };
+            *field = Some(value);
+        }
+        fields
+    }
+}
+
 impl<'v> Message<'v> {
     fn from_value(value: &'v Value<'v>) -> Result<Self> {
         let message = value
             .as_object()
             .ok_or_else(|| expected("an object", value))?;
-        let role = string(message, "role")?.ok_or_else(|| fault("missing").at("role"))?;
-        let content = match message.get("content") {
+        let fields = Fields::of(message);
+        let role = as_string(fields.role, "role")?.ok_or_else(|| fault("missing").at("role"))?;
+        let is_assistant = role == "assistant";
+        let content = match fields.content {
             None => Content::Text(""),
             Some(Value::String(text)) => Content::Text(text),
             Some(Value::Array(parts)) => {
@@ -216,49 +266,56 @@ impl<'v> Message<'v> {
                 return Err(expected("a string, a list of parts or null", other).at("content"));
             }
         };
-        let tool_calls = match message.get("tool_calls") {
-            Some(Value::Array(calls)) if role == "assistant" => {
+        let tool_calls = match fields.tool_calls {
+            Some(Value::Array(calls)) if is_assistant => {
                 let read = |(index, call)| {
                     ToolCall::from_value(call)
                         .map_err(|error: Error| error.at_index(index).at("tool_calls"))
                 };
                 calls.iter().enumerate().map(read).collect::<Result<_>>()?
             }
-            Some(other) if role == "assistant" => {
+            Some(other) if is_assistant => {
                 return Err(expected("a list or null", other).at("tool_calls"));
             }
             _ => Vec::new(),
         };
         let reasoning = Reasoning {
-            reasoning_content: string(message, "reasoning_content")?,
-            reasoning: string(message, "reasoning")?,
-            thinking: string(message, "thinking")?,
+            reasoning_content: as_string(fields.reasoning_content, "reasoning_content")?,
+            reasoning: as_string(fields.reasoning, "reasoning")?,
+            thinking: as_string(fields.thinking, "thinking")?,
         };
+        let may_be_ignored = fields.has_others
+            || matches!(content, Content::Parts(_))
+            || (fields.tool_calls.is_some() && !is_assistant);
         Ok(Self {
             role,
-            name: string(message, "name")?.filter(|name| !name.is_empty()),
+            name: as_string(fields.name, "name")?.filter(|name| !name.is_empty()),
             content,
             reasoning,
             tool_calls,
-            tool_call_id: string(message, "tool_call_id")?,
-            ignored: ignored(message, role == "assistant"),
-            weight: if role == "assistant" {
+            tool_call_id: as_string(fields.tool_call_id, "tool_call_id")?,
+            ignored: if may_be_ignored {
+                ignored(message, is_assistant)
+            } else {
+                Vec::new()
+            },
+            weight: if fields.has_others && is_assistant {
                 weight(message)?
             } else {
                 None
             },
             id: if role == "tool" {
-                message.get("id").and_then(Value::as_str)
+                fields.id.and_then(Value::as_str)
             } else {
                 None
             },
             tool: if role == "tool" {
-                string(message, "tool")?
+                as_string(fields.tool, "tool")?
             } else {
                 None
             },
             tools: if role == "system" {
-                tool_list(message.get("tools"))?
+                tool_list(fields.tools)?
             } else {
                 &[]
             },
@@ -469,7 +526,12 @@ fn weight(message: &Object<'_>) -> Result<Option<f32>> {
 }
 
 fn string<'v>(object: &'v Object<'v>, key: &'static str) -> Result<Option<&'v str>> {
-    match object.get(key) {
+    as_string(object.get(key), key)
+}
+
+/// The string that stands under `key`, if there is anything.
+fn as_string<'v>(value: Option<&'v Value<'v>>, key: &'static str) -> Result<Option<&'v str>> {
+    match value {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
         Some(other) => Err(expected("a string", other).at(key)),

@@ -77,6 +77,7 @@ impl<'a> Object<'a> {
 
     /// The value under `key`, null included. Tool schemas are the one place where null has a meaning.
     #[must_use]
+    #[inline]
     pub fn raw(&self, key: &str) -> Option<&Value<'a>> {
         self.0
             .iter()
