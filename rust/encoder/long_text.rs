@@ -25,7 +25,7 @@ pub(crate) struct LongText<'e> {
     tasks: Vec<Vec<Part>>,
     next: AtomicUsize,
     finished: AtomicUsize,
-    encoded: Vec<Mutex<Vec<EncodedPart>>>,
+    encoded: Vec<Mutex<EncodedTask>>,
 }
 
 /// A part of a run that is encoded on its own, as a place in the text of the segments.
@@ -34,13 +34,52 @@ struct Part {
     text: Range<usize>,
 }
 
-/// What became of a part.
-pub(super) struct EncodedPart {
-    /// The run that it belongs to.
-    pub(super) run: u32,
-    pub(super) ids: Vec<TokenId>,
+/// What became of a task: the ids of its parts end to end, so that a conversation of many short messages does not cost
+/// memory of its own for each.
+#[derive(Default)]
+struct EncodedTask {
+    ids: Vec<TokenId>,
+    parts: Vec<EncodedPart>,
+}
+
+struct EncodedPart {
+    run: u32,
+    /// Where its ids end in those of the task.
+    end: usize,
     /// Special tokens that its text spelled out.
-    pub(super) control_strings: usize,
+    control_strings: usize,
+}
+
+/// The ids of a long text, taken run by run.
+pub(super) struct EncodedText {
+    tasks: std::vec::IntoIter<Mutex<EncodedTask>>,
+    task: EncodedTask,
+    /// The next part of `task`, and where its ids start.
+    part: usize,
+    start: usize,
+}
+
+impl EncodedText {
+    /// Appends the ids of a run, which must be the next one with text. Returns how many special tokens the text spelled out.
+    pub(super) fn append_run_to(&mut self, run: u32, ids: &mut Vec<TokenId>) -> usize {
+        let mut control_strings = 0;
+        loop {
+            if let Some(part) = self.task.parts.get(self.part) {
+                if part.run != run {
+                    return control_strings;
+                }
+                ids.extend_from_slice(&self.task.ids[self.start..part.end]);
+                control_strings += part.control_strings;
+                self.start = part.end;
+                self.part += 1;
+            } else if let Some(task) = self.tasks.next() {
+                self.task = task.into_inner().unwrap_or_else(PoisonError::into_inner);
+                (self.part, self.start) = (0, 0);
+            } else {
+                return control_strings;
+            }
+        }
+    }
 }
 
 /// The text of a run, if it is one of text.
@@ -83,12 +122,15 @@ impl<'e> LongText<'e> {
         }
     }
 
-    /// The segments again, and the parts in their order.
-    pub(super) fn into_parts(self) -> (Segments, impl Iterator<Item = EncodedPart>) {
-        let encoded = self.encoded.into_iter();
-        let parts =
-            encoded.flat_map(|parts| parts.into_inner().unwrap_or_else(PoisonError::into_inner));
-        (self.segments, parts)
+    /// The segments again, and the ids.
+    pub(super) fn into_encoded(self) -> (Segments, EncodedText) {
+        let encoded = EncodedText {
+            tasks: self.encoded.into_iter(),
+            task: EncodedTask::default(),
+            part: 0,
+            start: 0,
+        };
+        (self.segments, encoded)
     }
 }
 
@@ -110,19 +152,22 @@ impl Job for LongText<'_> {
             return false;
         };
         let _finished = Finished(&self.finished);
-        let encode = |part: &Part| {
+        let text_len: usize = task.iter().map(|part| part.text.len()).sum();
+        let mut encoded = EncodedTask {
+            ids: Vec::with_capacity(text_len / 3),
+            parts: Vec::with_capacity(task.len()),
+        };
+        for part in task {
             let text = self.segments.text(part.text.clone());
-            let mut ids = Vec::with_capacity(text.len() / 3);
             let control_strings =
                 self.tokenizer
-                    .encode_part_into(text, self.spelled, scratch, &mut ids);
-            EncodedPart {
+                    .encode_part_into(text, self.spelled, scratch, &mut encoded.ids);
+            encoded.parts.push(EncodedPart {
                 run: part.run,
-                ids,
+                end: encoded.ids.len(),
                 control_strings,
-            }
-        };
-        let encoded = task.iter().map(encode).collect();
+            });
+        }
         *self.encoded[index]
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = encoded;

@@ -246,9 +246,9 @@ impl Encoder {
                 let segments = std::mem::take(&mut scratch.segments);
                 let long_text = LongText::new(&self.tokenizer, segments, spelled);
                 let done = crew.share(long_text, &mut scratch.tokenizer);
-                let (segments, parts) = done.into_parts();
+                let (segments, encoded) = done.into_encoded();
                 scratch.segments = segments;
-                parts.peekable()
+                encoded
             });
         let Scratch {
             segments,
@@ -262,13 +262,8 @@ impl Encoder {
             let ids = &mut out.input_ids;
             if let Some(range) = long_text::text_of_run(run) {
                 let text = segments.text(range);
-                control_strings += if let Some(parts) = &mut shared {
-                    let mut count = 0;
-                    while let Some(part) = parts.next_if(|part| part.run == run[0].run) {
-                        ids.extend_from_slice(&part.ids);
-                        count += part.control_strings;
-                    }
-                    count
+                control_strings += if let Some(encoded) = &mut shared {
+                    encoded.append_run_to(run[0].run, ids)
                 } else if stays_text {
                     self.tokenizer
                         .encode_ordinary_into(text, tokenizer_scratch, ids);
