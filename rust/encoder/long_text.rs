@@ -98,7 +98,8 @@ impl<'e> LongText<'e> {
             let Some(text) = text_of_run(run) else {
                 continue;
             };
-            for part in tokenizer.parts(segments.text(text.clone()), spelled) {
+            let run = run[0].run;
+            tokenizer.for_each_part(segments.text(text.clone()), spelled, |part| {
                 let part = text.start + part.start..text.start + part.end;
                 if room == 0 {
                     tasks.push(Vec::new());
@@ -106,10 +107,9 @@ impl<'e> LongText<'e> {
                 }
                 room = room.saturating_sub(part.len());
                 if let Some(task) = tasks.last_mut() {
-                    let run = run[0].run;
                     task.push(Part { run, text: part });
                 }
-            }
+            });
         }
         Self {
             tokenizer,

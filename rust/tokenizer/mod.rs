@@ -167,18 +167,15 @@ impl Tokenizer {
         count + self.encode_with_special_tokens_into(&text[start..], scratch, ids)
     }
 
-    /// The parts of a text that are encoded apart from each other, in order; joined they give the text.
-    #[must_use]
-    pub fn parts(&self, text: &str, spelled: Spelled) -> Vec<Range<usize>> {
-        let mut parts = Vec::new();
+    /// Calls `take` with each part of a text that is encoded apart from the others, in order; joined they give the text.
+    pub fn for_each_part(&self, text: &str, spelled: Spelled, mut take: impl FnMut(Range<usize>)) {
         let mut end = 0;
         let mut add = |part: &str| {
-            parts.push(end..end + part.len());
+            take(end..end + part.len());
             end += part.len();
         };
         if reference_cuts::is_never_cut(text) {
-            add(text);
-            return parts;
+            return add(text);
         }
         let mut start = 0;
         if spelled == Spelled::AsTokens {
@@ -190,10 +187,9 @@ impl Tokenizer {
             }
         }
         reference_cuts::pieces(&text[start..]).for_each(add);
-        parts
     }
 
-    /// Appends the ids of one of the [`Self::parts`] of a text. Returns how many special tokens it held.
+    /// Appends the ids of one of the parts that [`Self::for_each_part`] yields. Returns how many special tokens it held.
     pub fn encode_part_into(
         &self,
         part: &str,
