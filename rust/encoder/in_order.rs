@@ -109,7 +109,7 @@ mod tests {
                             row.input_ids.extend([source as u32; 3]);
                             row.loss_mask.extend([1; 3]);
                             let mut rows = Rows::default();
-                            if source % 7 == 0 {
+                            if source.is_multiple_of(7) {
                                 rows.left_out.push(LeftOut::Untrained);
                             } else {
                                 rows.rows.push(std::mem::take(&mut row));
@@ -120,7 +120,9 @@ mod tests {
                 }
             });
             let batch = in_order.into_batch();
-            let sources: Vec<usize> = (0..CONVERSATIONS).filter(|n| n % 7 != 0).collect();
+            let sources: Vec<usize> = (0..CONVERSATIONS)
+                .filter(|n| !n.is_multiple_of(7))
+                .collect();
             let ids = sources.iter().flat_map(|&source| [source as u32; 3]);
             assert!(batch.input_ids.iter().copied().eq(ids));
             assert_eq!(batch.sources, sources);
