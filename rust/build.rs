@@ -30,32 +30,25 @@ fn main() {
     let write = |name: &str, content: &[u8]| {
         fs::write(folder.join(name), content).expect("the folder can be written to");
     };
-    let is_big_endian = env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() == Ok("big");
-    let integers = |table: &[u32]| -> Vec<u8> {
-        let bytes = |&integer: &u32| {
-            if is_big_endian {
-                integer.to_be_bytes()
-            } else {
-                integer.to_le_bytes()
-            }
-        };
-        table.iter().flat_map(bytes).collect()
-    };
-    let long_integers = |table: &[u64]| -> Vec<u8> {
-        let bytes = |&integer: &u64| {
-            if is_big_endian {
-                integer.to_be_bytes()
-            } else {
-                integer.to_le_bytes()
-            }
-        };
-        table.iter().flat_map(bytes).collect()
-    };
+    let integers = |table: &[u32]| in_target_order(table.iter().map(|one| one.to_le_bytes()));
+    let words = |table: &[u64]| in_target_order(table.iter().map(|word| word.to_le_bytes()));
     write("vocab_bytes", &tables.bytes);
     write("vocab_starts", &integers(&tables.starts));
     write("vocab_slots", &integers(&tables.slots));
-    write("vocab_words", &long_integers(&tables.words));
+    write("vocab_words", &words(&tables.words));
     write("vocab_singles", &integers(&tables.singles));
     write("vocab_pairs", &integers(&tables.pairs));
     write("vocab_filter", &integers(&tables.filter));
+}
+
+/// Integers, given with the lowest byte first, as the target has them in memory.
+fn in_target_order<const N: usize>(integers: impl Iterator<Item = [u8; N]>) -> Vec<u8> {
+    let is_big_endian = env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() == Ok("big");
+    let in_order = |mut bytes: [u8; N]| {
+        if is_big_endian {
+            bytes.reverse();
+        }
+        bytes
+    };
+    integers.flat_map(in_order).collect()
 }
