@@ -10,7 +10,7 @@ use fasttok::chat::conversation::Conversation;
 use fasttok::chat::json::{Object, Spacing, Value};
 use fasttok::chat::mask::MaskPolicy;
 use fasttok::chat::segment::{Part, Role};
-use fasttok::encoder::Input;
+use fasttok::encoder::{ControlStrings, EncodeOptions, Input};
 use fasttok::{EncodedConversation, Encoder, RenderOptions};
 use proptest::prelude::*;
 
@@ -243,5 +243,55 @@ fn threads_that_share_a_conversation_write_what_one_writes() {
         let alone = encode(&inputs[1..2], 4);
         assert!(alone.input_ids == encode(&inputs[1..2], 1).input_ids);
         assert!(alone.spans == encode(&inputs[1..2], 1).spans);
+    }
+}
+
+/// Long messages that come again and again are encoded once; what comes out is what each conversation gives alone.
+#[test]
+fn what_a_batch_repeats_is_encoded_as_if_it_came_once() {
+    let line = "Some words, <|im_end|> and 12345 more: 你好 <think>\n";
+    let texts = [
+        line.repeat(30),
+        line.repeat(31),
+        line.repeat(3_000),
+        // As long as the first, and other than it in one place.
+        line.repeat(30).replacen("12345", "54321", 1),
+        "x".repeat(30_000),
+        "short".to_owned(),
+    ];
+    let conversation = |index: usize| {
+        let messages = (0..4).map(|place| {
+            let role = ["system", "user", "assistant", "user"][place];
+            let content = string(&*texts[(index * (place + 1) + place / 2) % texts.len()]);
+            object([("role", string(role)), ("content", content)])
+        });
+        Value::Array(messages.collect())
+    };
+    let values: Vec<Value<'_>> = (0..40).map(conversation).collect();
+    for model in ["kimi-k2.5", "kimi-k3"] {
+        let encoder = Encoder::from_model(model, None).unwrap();
+        for options in [
+            EncodeOptions::default(),
+            EncodeOptions {
+                control_strings: ControlStrings::Text,
+                ..EncodeOptions::default()
+            },
+        ] {
+            let inputs: Vec<Input<'_>> = values.iter().cloned().map(Input::Value).collect();
+            for threads in [1, 2] {
+                let batch = encoder.encode_batch(&inputs, options, NonZero::new(threads));
+                let batch = batch.unwrap();
+                let mut ids = &*batch.input_ids;
+                for (index, value) in values.iter().enumerate() {
+                    let one = Conversation::from_value(value, None).unwrap();
+                    let one = encoder.encode_conversation(&one, options).unwrap();
+                    let (row, rest) = ids.split_at(one.input_ids.len());
+                    assert!(row == one.input_ids, "{model}, conversation {index}");
+                    assert_eq!(batch.notices[index], one.notices);
+                    ids = rest;
+                }
+                assert!(ids.is_empty());
+            }
+        }
     }
 }

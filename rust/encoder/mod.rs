@@ -264,13 +264,9 @@ impl Encoder {
                 let text = segments.text(range);
                 control_strings += if let Some(encoded) = &mut shared {
                     encoded.append_run_to(run[0].run, ids)
-                } else if stays_text {
-                    self.tokenizer
-                        .encode_ordinary_into(text, tokenizer_scratch, ids);
-                    0
                 } else {
                     self.tokenizer
-                        .encode_as_served_into(text, tokenizer_scratch, ids)
+                        .encode_repeating_into(text, spelled, tokenizer_scratch, ids)
                 };
                 if options.control_strings == ControlStrings::Error && control_strings > 0 {
                     return Err(self.control_string(run, text));

@@ -8,6 +8,7 @@
 pub mod bpe;
 #[cfg(feature = "huggingface")]
 pub mod huggingface;
+mod known_texts;
 pub mod piece_cache;
 pub mod pretokenizer;
 pub mod reference_cuts;
@@ -21,6 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bpe::Merger;
+use known_texts::{Known, KnownTexts};
 use piece_cache::PieceCache;
 use special_tokens::{SPECIAL_TOKENS_LEN, SpecialTokens};
 use vocab::{Vocab, fault};
@@ -45,12 +47,14 @@ pub struct Scratch {
     cache: PieceCache,
     merger: Merger,
     recent: uncut::Recent,
+    known_texts: KnownTexts,
 }
 
 impl Scratch {
-    /// Gives back the memory of an unusually long piece.
+    /// Gives back what is not worth its memory after the call: that of an unusually long piece, and whole texts.
     pub fn forget_large(&mut self) {
         self.merger.forget_large();
+        self.known_texts = KnownTexts::default();
     }
 }
 
@@ -165,6 +169,40 @@ impl Tokenizer {
             start = found.range.end;
         }
         count + self.encode_with_special_tokens_into(&text[start..], scratch, ids)
+    }
+
+    /// [`Self::encode_ordinary_into`] or [`Self::encode_as_served_into`], as `spelled` says, for text that may come again before
+    /// [`Scratch::forget_large`]: of a long one the ids are then copied.
+    pub fn encode_repeating_into(
+        &self,
+        text: &str,
+        spelled: Spelled,
+        scratch: &mut Scratch,
+        ids: &mut Vec<TokenId>,
+    ) -> usize {
+        let again = match scratch.known_texts.get(text, spelled) {
+            Known::Ids(known, special_tokens) => {
+                ids.extend_from_slice(known);
+                return special_tokens;
+            }
+            Known::Again(mark) => Some(mark),
+            Known::New => None,
+        };
+        let first = ids.len();
+        let special_tokens = match spelled {
+            Spelled::AsTokens => self.encode_as_served_into(text, scratch, ids),
+            Spelled::AsText => {
+                self.encode_ordinary_into(text, scratch, ids);
+                0
+            }
+        };
+        if let Some(mark) = again {
+            let ids = &ids[first..];
+            scratch
+                .known_texts
+                .insert(mark, text, spelled, ids, special_tokens);
+        }
+        special_tokens
     }
 
     /// Calls `take` with each part of a text that is encoded apart from the others, in order; joined they give the text.

@@ -26,6 +26,7 @@ pub(super) fn encode_into(
         cache,
         merger,
         recent,
+        ..
     } = scratch;
     let mut rest = text;
     let mut last = [0; WINDOW_LEN];
