@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiter::{Jiter, JsonError, JsonErrorType, JsonValue, Peek};
+use memchr::memmem;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::{MAX_DEPTH, Object, Value};
@@ -86,9 +87,15 @@ fn quick(text: &[u8]) -> Option<Value<'_>> {
     let mut reader = sonic_rs::Deserializer::from_slice(text);
     let whole = Quick {
         levels: MAX_DEPTH as u8,
+        may_be_minus_zero: has_minus_zero(text),
     };
     let value = whole.deserialize(&mut reader).ok()?;
     reader.end().ok().map(|()| value)
+}
+
+/// Whether `-0` or a number that begins so stands in a text, be it in a string; dates such as 2026-01-02 do not count.
+fn has_minus_zero(text: &[u8]) -> bool {
+    memmem::find_iter(text, "-0").any(|at| !text.get(at + 2).is_some_and(u8::is_ascii_digit))
 }
 
 fn plain(text: &[u8]) -> std::result::Result<Value<'_>, JsonError> {
@@ -100,6 +107,8 @@ fn plain(text: &[u8]) -> std::result::Result<Value<'_>, JsonError> {
 struct Quick {
     /// How deeply lists and objects may nest in it.
     levels: u8,
+    /// Whether a float of zero may have been the integer `-0`, or minus zero, whose sign `sonic-rs` drops.
+    may_be_minus_zero: bool,
 }
 
 impl Quick {
@@ -107,7 +116,7 @@ impl Quick {
     fn inner<E: serde::de::Error>(self) -> std::result::Result<Self, E> {
         let levels = self.levels.checked_sub(1);
         let levels = levels.ok_or_else(|| E::custom("too many levels"))?;
-        Ok(Self { levels })
+        Ok(Self { levels, ..self })
     }
 }
 
@@ -145,10 +154,11 @@ impl<'de> Visitor<'de> for Quick {
         Ok(i64::try_from(value).map_or_else(|_| Value::BigInt(value.to_string()), Value::Int))
     }
 
-    /// An integer beyond 64 bits arrives as a float, and so may `-0`.
+    /// An integer beyond 64 bits arrives as a float, and so does `-0`.
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> std::result::Result<Value<'de>, E> {
         const NO_INTEGER_FROM: f64 = 9.0e18;
-        if value == 0.0 || value.abs() >= NO_INTEGER_FROM {
+        let is_zero = value == 0.0;
+        if is_zero && self.may_be_minus_zero || value.abs() >= NO_INTEGER_FROM {
             return Err(E::custom("this may be an integer"));
         }
         Ok(Value::Float(value))
@@ -240,7 +250,7 @@ mod tests {
 
     /// Most of what JSON is made of, right or wrong, between blanks.
     const SCRAPS: &str = "{ } [ ] , : \" \"a\" \"b\": \"\": \t \n \r \u{b} \u{feff} \\ \\n \\\" \\\\ \\/ \\x \\u0041 \\u00e9 \\u12 \
-        \\ud83d\\ude00 \\ud83d \\ude00 \u{0} \u{1f} \u{7f} é 你 😀 null true false nul NaN Infinity -Infinity 0 -0 1 -12 01 0.5 -0.0 \
+        \\ud83d\\ude00 \\ud83d \\ude00 \u{0} \u{1f} \u{7f} é 你 😀 null true false nul NaN Infinity -Infinity 0 -0 1 -12 01 0.5 0.0 -0.0 \
         1e5 1E-7 1e400 1. .5 9223372036854775807 9223372036854775808 -9223372036854775809 \
         123456789012345678901234567890 ";
 
@@ -256,7 +266,9 @@ mod tests {
             return false;
         };
         let shown = String::from_utf8_lossy(text);
-        assert_eq!(plain(text).as_ref(), Ok(&value), "{shown:?}");
+        // As text, where minus zero is not zero.
+        let plain = plain(text).map(|value| format!("{value:?}"));
+        assert_eq!(plain, Ok(format!("{value:?}")), "{shown:?}");
         true
     }
 
@@ -317,8 +329,30 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_of_zero_is_kept_beside_other_zeros() {
+        for zero in [
+            "-0", "-0.0", "-0e5", "-0E-5", "-1e-400", "-0.00", "0e-5", "1e-400",
+        ] {
+            for text in [
+                zero.to_owned(),
+                format!("[0.0, {zero}]"),
+                format!("{{\"-01\": {zero}, \"a\": 0.0}}"),
+            ] {
+                check(text.as_bytes());
+                let read = Value::from_json(text.as_bytes()).map(|value| format!("{value:?}"));
+                assert_eq!(
+                    read.ok(),
+                    plain(text.as_bytes())
+                        .ok()
+                        .map(|value| format!("{value:?}"))
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_is_usual_is_read_quickly() {
-        let text = r#"{"messages": [{"role": "user", "content": "a\"b\n", "n": [1, -2, 0.5, null, true]}]}"#;
+        let text = r#"{"messages": [{"role": "user", "content": "a\"b\n2026-01-02", "n": [1, -2, 0, 0.0, 0.5, null, true]}]}"#;
         assert!(check(text.as_bytes()));
     }
 
