@@ -14,6 +14,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// More threads than any one machine has use for. Each has a cache of 3 MiB, so a slip such as 60,000 would be costly.
 const MOST_THREADS: usize = 256;
 
+/// Items that wait for each other thread while the one that reads works too: enough for them to last until it is done with
+/// an item, though that may be several times as long as theirs.
+const QUEUED: usize = 6;
+
 /// Bytes of text that are worth a thread of their own, where one item has work for several.
 const TEXT_LEN: usize = 1 << 20;
 
@@ -93,17 +97,24 @@ pub fn try_fold<T: Send, S: Send>(
             drain(&mut state);
             state
         };
+        let mut own = state();
         // Where the system gives no more threads, those there are do the work.
         let handles: Vec<_> = (1..threads)
             .map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok())
             .collect();
         // Whatever happens here, the others must not wait for ever.
         let closing = Closing(&queue);
-        let mut own = state();
         let mut index = 0;
+        // The last item that was read. This thread keeps it until there is another, so that a lone one stays where it was
+        // read: on a new thread all its memory would be new too.
+        let mut kept = None;
         while !queue.has_failed() {
             match next() {
-                Some(Ok(item)) => queue.push((index, item)),
+                Some(Ok(item)) => {
+                    if let Some(earlier) = kept.replace((index, item)) {
+                        queue.push(earlier);
+                    }
+                }
                 Some(Err(error)) => {
                     queue.refuse(index, error);
                     break;
@@ -111,7 +122,7 @@ pub fn try_fold<T: Send, S: Send>(
                 None => break,
             }
             index += 1;
-            if let Some(item) = queue.item_if_more_than(2 * handles.len()) {
+            if let Some(item) = queue.item_if_more_than(QUEUED * handles.len()) {
                 let mut item = Some(item);
                 apart(&mut || {
                     if let Some(item) = item.take() {
@@ -120,10 +131,14 @@ pub fn try_fold<T: Send, S: Send>(
                 });
             }
         }
+        let mut last = kept.and_then(|item| queue.push_unless_empty(item));
         drop(closing);
         let mut handles = handles.into_iter();
         let mut others = Vec::new();
         apart(&mut || {
+            if let Some(item) = last.take() {
+                work_on(&mut own, item);
+            }
             drain(&mut own);
             others.extend(handles.by_ref().map(thread::ScopedJoinHandle::join));
         });
@@ -190,6 +205,15 @@ impl<T> Queue<T> {
     fn push(&self, item: (usize, T)) {
         self.state().items.push_back(item);
         self.changed.notify_one();
+    }
+
+    /// Gives the item back if none is waiting: otherwise it is not its turn.
+    fn push_unless_empty(&self, item: (usize, T)) -> Option<(usize, T)> {
+        if self.state().items.is_empty() {
+            return Some(item);
+        }
+        self.push(item);
+        None
     }
 
     /// The next item, if there are more than so many.
@@ -376,6 +400,17 @@ mod tests {
                 assert_eq!(error.unwrap_err().message(), told);
             }
         }
+    }
+
+    #[test]
+    fn a_lone_item_stays_on_the_thread_that_read_it() {
+        let here = thread::current().id();
+        let same = |same: &mut bool, _, _| {
+            *same = thread::current().id() == here;
+            Ok(())
+        };
+        let states = try_fold(4, indices(1), at_once, || false, same, |_| (), &|| true).unwrap();
+        assert_eq!(states, [true, false, false, false]);
     }
 
     #[test]

@@ -42,6 +42,18 @@ struct EncodedTask {
     parts: Vec<EncodedPart>,
 }
 
+impl EncodedTask {
+    /// Room for what will become of a task. It is made by the thread that gives the memory back, and used again by it; a thread
+    /// of one call has only new memory to offer.
+    fn of(task: &[Part]) -> Self {
+        let text_len: usize = task.iter().map(|part| part.text.len()).sum();
+        Self {
+            ids: Vec::with_capacity(text_len / 3),
+            parts: Vec::with_capacity(task.len()),
+        }
+    }
+}
+
 struct EncodedPart {
     run: u32,
     /// Where its ids end in those of the task.
@@ -117,7 +129,10 @@ impl<'e> LongText<'e> {
             spelled,
             next: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
-            encoded: tasks.iter().map(|_| Mutex::default()).collect(),
+            encoded: tasks
+                .iter()
+                .map(|task| Mutex::new(EncodedTask::of(task)))
+                .collect(),
             tasks,
         }
     }
@@ -152,25 +167,21 @@ impl Job for LongText<'_> {
             return false;
         };
         let _finished = Finished(&self.finished);
-        let text_len: usize = task.iter().map(|part| part.text.len()).sum();
-        let mut encoded = EncodedTask {
-            ids: Vec::with_capacity(text_len / 3),
-            parts: Vec::with_capacity(task.len()),
-        };
+        let mut encoded = self.encoded[index]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for part in task {
             let text = self.segments.text(part.text.clone());
             let control_strings =
                 self.tokenizer
                     .encode_part_into(text, self.spelled, scratch, &mut encoded.ids);
+            let end = encoded.ids.len();
             encoded.parts.push(EncodedPart {
                 run: part.run,
-                end: encoded.ids.len(),
+                end,
                 control_strings,
             });
         }
-        *self.encoded[index]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = encoded;
         true
     }
 
