@@ -24,10 +24,11 @@ use writer::PendingFile;
 
 use crate::chat::conversation::Conversation;
 use crate::chat::json::{Object, Spacing, Value};
+use crate::chat::mask::MaskPolicy;
 use crate::chat::validation::Finding;
 use crate::encoder::batch;
 use crate::encoder::crew::Crew;
-use crate::encoder::encoded::{EncodedConversation, Rows};
+use crate::encoder::encoded::{EncodedConversation, LeftOut, Notices};
 use crate::encoder::long_text::LongText;
 use crate::encoder::{EncodeOptions, Encoder, Scratch};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -114,9 +115,22 @@ pub struct Summary {
 
 /// What became of one line.
 enum Outcome {
-    Written { lines: Vec<u8>, rows: Rows },
+    Written(Record),
     Skipped(&'static str),
     Failed(Error),
+}
+
+/// The rows of one line of the input, as they are written.
+#[derive(Default)]
+struct Record {
+    lines: Vec<u8>,
+    rows: u64,
+    left_out: Vec<LeftOut>,
+    findings: Vec<Finding>,
+    tokens: u64,
+    trained_tokens: u64,
+    /// Those of all rows together.
+    notices: Notices,
 }
 
 /// Encodes every conversation of the inputs. The files in the output folder get their names only when all is written.
@@ -260,12 +274,10 @@ impl<'o> Sink<'o> {
     fn take(&mut self, line: &Line, outcome: Outcome) -> Result<()> {
         self.summary.records += 1;
         match outcome {
-            Outcome::Written { lines, rows } => {
-                self.records.write(&lines)?;
-                self.summary.count_written(&rows);
-                // Every row has those of the whole conversation.
-                let findings = rows.rows.first().map_or(&[][..], |row| &row.findings);
-                self.take_findings(line, findings)?;
+            Outcome::Written(record) => {
+                self.records.write(&record.lines)?;
+                self.summary.count_written(&record);
+                self.take_findings(line, &record.findings)?;
             }
             Outcome::Skipped(reason) => *self.summary.skipped.entry(reason).or_default() += 1,
             Outcome::Failed(error) => {
@@ -324,23 +336,20 @@ impl<'o> Sink<'o> {
 }
 
 impl Summary {
-    fn count_written(&mut self, Rows { rows, left_out }: &Rows) {
-        for reason in left_out {
+    fn count_written(&mut self, record: &Record) {
+        for reason in &record.left_out {
             *self.skipped_rows.entry(reason.as_str()).or_default() += 1;
         }
-        let any = |holds: fn(&EncodedConversation) -> bool| u64::from(rows.iter().any(holds));
         self.written += 1;
-        self.rows += rows.len() as u64;
-        for row in rows {
-            self.tokens += row.input_ids.len() as u64;
-            let trained = row.loss_mask.iter().map(|&trains| u64::from(trains));
-            self.trained_tokens += trained.sum::<u64>();
-        }
-        self.untrained_records += 1 - any(EncodedConversation::trains);
-        self.hidden_tool_name_records += any(|row| row.notices.hidden_tool_names > 0);
-        self.cut_records += any(|row| row.notices.cut_tokens > 0);
-        self.dropped_reasoning_records += any(|row| row.notices.dropped_reasoning > 0);
-        self.control_string_records += any(|row| row.notices.control_strings > 0);
+        self.rows += record.rows;
+        self.tokens += record.tokens;
+        self.trained_tokens += record.trained_tokens;
+        self.untrained_records += u64::from(record.trained_tokens == 0);
+        let notices = record.notices;
+        self.hidden_tool_name_records += u64::from(notices.hidden_tool_names > 0);
+        self.cut_records += u64::from(notices.cut_tokens > 0);
+        self.dropped_reasoning_records += u64::from(notices.dropped_reasoning > 0);
+        self.control_string_records += u64::from(notices.control_strings > 0);
     }
 
     fn count_failed(&mut self, error: Error) {
@@ -449,9 +458,9 @@ fn encode_line<'e>(
         return Outcome::Skipped("blank line");
     }
     match encode_record(encoder, options.encode, text, scratch, crew) {
-        Ok((lines, rows)) => match rows.left_out.first() {
-            Some(reason) if rows.rows.is_empty() => Outcome::Skipped(reason.as_str()),
-            _ => Outcome::Written { lines, rows },
+        Ok(record) => match record.left_out.first() {
+            Some(reason) if record.rows == 0 => Outcome::Skipped(reason.as_str()),
+            _ => Outcome::Written(record),
         },
         Err(error) => Outcome::Failed(error),
     }
@@ -464,22 +473,33 @@ fn encode_record<'e>(
     text: &[u8],
     scratch: &mut Scratch,
     crew: Option<&Crew<LongText<'e>>>,
-) -> Result<(Vec<u8>, Rows)> {
+) -> Result<Record> {
     let value = Value::from_json(text)?;
-    let Some(record) = value.as_object() else {
+    let Some(entries) = value.as_object() else {
         let message = format!("expected an object with `messages`, found {}", value.kind());
         return Err(Error::new(ErrorKind::Conversation, message));
     };
     let conversation = Conversation::from_value(&value, None)?;
-    let rows = encoder.encode_rows_with(&conversation, options, scratch, crew)?;
-    let id = record.get("id").map(printed_id).transpose()?;
-    // About seven bytes an id and two a mask bit.
-    let tokens: usize = rows.rows.iter().map(|row| row.input_ids.len()).sum();
-    let mut lines = Vec::with_capacity(tokens * 9);
-    for row in &rows.rows {
-        writer::write_record(id.as_deref(), row, options.mask, &mut lines);
+    let id = entries.get("id").map(printed_id).transpose()?;
+    let mut record = Record::default();
+    encoder.for_each_row(&conversation, options, scratch, crew, |row| match row {
+        Ok(row) => record.push(id.as_deref(), row, options.mask),
+        Err(reason) => record.left_out.push(reason),
+    })?;
+    Ok(record)
+}
+
+impl Record {
+    fn push(&mut self, id: Option<&str>, row: &mut EncodedConversation, mask: MaskPolicy) {
+        writer::write_record(id, row, mask, &mut self.lines);
+        self.rows += 1;
+        self.tokens += row.input_ids.len() as u64;
+        let trained = row.loss_mask.iter().map(|&trains| u64::from(trains));
+        self.trained_tokens += trained.sum::<u64>();
+        self.notices += row.notices;
+        // Every row has those of the whole conversation.
+        self.findings = std::mem::take(&mut row.findings);
     }
-    Ok((lines, rows))
 }
 
 /// The id of a record as JSON, which has no word for what Python calls NaN and Infinity.

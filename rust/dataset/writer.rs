@@ -9,6 +9,10 @@ use tempfile::NamedTempFile;
 use crate::chat::mask::MaskPolicy;
 use crate::encoder::encoded::EncodedConversation;
 use crate::error::{Error, ErrorKind, Result};
+use crate::tokenizer::TokenId;
+
+/// Bytes of short lines that are written together. A longer line is not copied first.
+const BUFFERED: usize = 1 << 16;
 
 /// A file that does not exist under its name until it is synced and persisted. Dropped before that, it leaves nothing behind.
 pub(super) struct PendingFile {
@@ -36,7 +40,7 @@ impl PendingFile {
         };
         match create() {
             Ok(file) => Ok(Self {
-                file: BufWriter::with_capacity(1 << 20, file),
+                file: BufWriter::with_capacity(BUFFERED, file),
                 path,
             }),
             Err(error) => Err(at(&path, "cannot write", &error)),
@@ -98,17 +102,12 @@ pub(super) fn write_record(
         line.extend_from_slice(id.as_bytes());
         line.push(b',');
     }
-    write_list("input_ids", &row.input_ids, line, |token, line| {
-        line.extend_from_slice(itoa::Buffer::new().format(*token).as_bytes());
-    });
+    write_ids(&row.input_ids, line);
     line.push(b',');
     write_mask(&row.loss_mask, line);
     if row.is_weighted() {
         line.push(b',');
-        write_list("loss_weight", &row.weights(mask), line, |weight, line| {
-            // The shortest digits that read back as the same float32. Writing to a `Vec` cannot fail.
-            let _ = write!(line, "{weight}");
-        });
+        write_weights(&row.weights(mask), line);
     }
     if row.notices.cut_tokens > 0 {
         let _ = write!(line, ",\"cut_tokens\":{}", row.notices.cut_tokens);
@@ -116,7 +115,50 @@ pub(super) fn write_record(
     line.extend_from_slice(b"}\n");
 }
 
-/// `"loss_mask":[…]`, all digits at once: an item is a digit and a comma, but for the last.
+/// `"input_ids":[…]`.
+fn write_ids(ids: &[TokenId], line: &mut Vec<u8>) {
+    line.extend_from_slice(b"\"input_ids\":[");
+    if ids.iter().all(|&id| id < ID_LIMIT) {
+        // Each id is written as eight bytes, of which the next one overwrites what is too much.
+        let mut end = line.len();
+        line.resize(end + ids.len() * MOST_OF_ID, 0);
+        for &id in ids {
+            let (text, len) = digits_and_comma(id);
+            line[end..end + MOST_OF_ID].copy_from_slice(&text);
+            end += len;
+        }
+        line.truncate(end);
+    } else {
+        for id in ids {
+            let _ = write!(line, "{id},");
+        }
+    }
+    end_list(line);
+}
+
+/// The bytes of the longest id below [`ID_LIMIT`] and a comma.
+const MOST_OF_ID: usize = 8;
+
+const ID_LIMIT: TokenId = 10_000_000;
+
+/// The decimal digits of an id below [`ID_LIMIT`] and a comma, and how many bytes that is. All digits come out of the same few
+/// multiplications, and no branch depends on how many there are.
+fn digits_and_comma(id: TokenId) -> ([u8; MOST_OF_ID], usize) {
+    // Two numbers below 10^4, four below 10^2, eight below 10, the first in the lowest bits. The quotients are exact there.
+    let numbers = u64::from(id / 10_000) | u64::from(id % 10_000) << 32;
+    let hundreds = ((numbers * 10_486) >> 20) & 0x0000_007F_0000_007F;
+    let numbers = hundreds | (numbers - hundreds * 100) << 16;
+    let tens = ((numbers * 103) >> 10) & 0x000F_000F_000F_000F;
+    let digits = tens | (numbers - tens * 10) << 8;
+    // The last digit stays, even of zero.
+    let leading_zeros = (digits | 1 << 56).trailing_zeros() / 8;
+    let len = MOST_OF_ID - leading_zeros as usize;
+    let text = (digits | 0x3030_3030_3030_3030) >> (8 * leading_zeros);
+    let with_comma = text | u64::from(b',') << (8 * len);
+    (with_comma.to_le_bytes(), len + 1)
+}
+
+/// `"loss_mask":[…]`, all digits at once: an item is a digit and a comma.
 fn write_mask(mask: &[u8], line: &mut Vec<u8>) {
     line.extend_from_slice(b"\"loss_mask\":[");
     let start = line.len();
@@ -124,22 +166,23 @@ fn write_mask(mask: &[u8], line: &mut Vec<u8>) {
     for ([digit, _], trains) in line[start..].as_chunks_mut().0.iter_mut().zip(mask) {
         *digit = b'0' + trains;
     }
-    if !mask.is_empty() {
-        line.pop();
-    }
-    line.push(b']');
+    end_list(line);
 }
 
-/// `"key":[…]`, with `item` for each of `items`.
-fn write_list<T>(key: &str, items: &[T], line: &mut Vec<u8>, item: impl Fn(&T, &mut Vec<u8>)) {
-    line.push(b'"');
-    line.extend_from_slice(key.as_bytes());
-    line.extend_from_slice(b"\":[");
-    for (index, value) in items.iter().enumerate() {
-        if index > 0 {
-            line.push(b',');
-        }
-        item(value, line);
+/// `"loss_weight":[…]`.
+fn write_weights(weights: &[f32], line: &mut Vec<u8>) {
+    line.extend_from_slice(b"\"loss_weight\":[");
+    for weight in weights {
+        // The shortest digits that read back as the same float32. Writing to a `Vec` cannot fail.
+        let _ = write!(line, "{weight},");
+    }
+    end_list(line);
+}
+
+/// Puts the bracket in the place of the comma after the last item, if there is one.
+fn end_list(line: &mut Vec<u8>) {
+    if line.last() == Some(&b',') {
+        line.pop();
     }
     line.push(b']');
 }
@@ -184,6 +227,21 @@ mod tests {
             "{\"input_ids\":[],\"loss_mask\":[],\"cut_tokens\":5}\n",
         ];
         assert_eq!(String::from_utf8(line).unwrap(), expected.concat());
+    }
+
+    #[test]
+    fn ids_are_printed_as_rust_prints_them() {
+        let short: Vec<u32> = (0..200_000)
+            .chain((0..ID_LIMIT).rev().step_by(97))
+            .collect();
+        let long = vec![7, ID_LIMIT - 1, ID_LIMIT, u32::MAX, 0];
+        for ids in [&short[..], &long, &[163_586], &[]] {
+            let mut line = Vec::new();
+            write_ids(ids, &mut line);
+            let printed: Vec<String> = ids.iter().map(u32::to_string).collect();
+            let expected = format!("\"input_ids\":[{}]", printed.join(","));
+            assert!(line == expected.as_bytes());
+        }
     }
 
     #[test]

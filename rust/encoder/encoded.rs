@@ -1,5 +1,7 @@
 //! What encoding yields: ids, spans and the loss mask of one conversation, or of many laid end to end.
 
+use std::ops::AddAssign;
+
 use crate::chat::mask::{MaskPolicy, MessageWeight};
 use crate::chat::segment::Facts;
 use crate::chat::validation::Finding;
@@ -27,6 +29,19 @@ pub struct Notices {
     pub hidden_tool_names: u32,
     /// Tokens that were left out because the row was too long.
     pub cut_tokens: u32,
+}
+
+impl AddAssign for Notices {
+    fn add_assign(&mut self, other: Self) {
+        for (sum, count) in [
+            (&mut self.control_strings, other.control_strings),
+            (&mut self.dropped_reasoning, other.dropped_reasoning),
+            (&mut self.hidden_tool_names, other.hidden_tool_names),
+            (&mut self.cut_tokens, other.cut_tokens),
+        ] {
+            *sum = sum.saturating_add(count);
+        }
+    }
 }
 
 /// One encoded conversation.

@@ -298,7 +298,7 @@ impl Encoder {
     }
 
     /// The same with the help of idle threads.
-    pub(crate) fn encode_rows_with<'e>(
+    fn encode_rows_with<'e>(
         &'e self,
         conversation: &Conversation<'_>,
         options: EncodeOptions<'_>,
@@ -314,7 +314,7 @@ impl Encoder {
     }
 
     /// Hands each row of a conversation to `take`, or why it is left out. `take` may keep what the row holds.
-    fn for_each_row<'e>(
+    pub(crate) fn for_each_row<'e>(
         &'e self,
         conversation: &Conversation<'_>,
         mut options: EncodeOptions<'_>,
