@@ -19,7 +19,7 @@ use fasttok::tokenizer::pretokenizer::{PATTERN, pretokenize, pretokenize_plainly
 
 /// At least one character of every cell, and of a cell that reaches beyond ASCII also one of two bytes or more, since the
 /// scanner reads those by another path.
-const REPRESENTATIVES: [char; 37] = [
+const REPRESENTATIVES: [char; 38] = [
     's',
     '\u{17F}',
     'r',
@@ -57,6 +57,7 @@ const REPRESENTATIVES: [char; 37] = [
     '\'',
     '!',
     '—',
+    '\0', // a zero, which the fast scanner leaves to the plain one
 ];
 
 /// What contractions are made of, with one cell of each kind that can stand before or after.

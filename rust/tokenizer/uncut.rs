@@ -7,12 +7,14 @@
 use crate::tokenizer::bpe::Merger;
 use crate::tokenizer::piece_cache::packed::{MAX_IDS, PackedIds};
 use crate::tokenizer::piece_cache::{KEY_READS, PieceCache};
-use crate::tokenizer::pretokenizer::{self, BLOCK_LEN, Scanner};
+use crate::tokenizer::pretokenizer::{BLOCK_LEN, Scan, Scanned, WINDOW_LEN};
 use crate::tokenizer::vocab::Vocab;
 use crate::tokenizer::{Scratch, TokenId};
 
-/// A block, and as much after it as makes a key for a piece that begins in its last byte.
-const WINDOW_LEN: usize = BLOCK_LEN + KEY_READS;
+const _: () = assert!(
+    WINDOW_LEN >= BLOCK_LEN + KEY_READS,
+    "a key of a piece that begins in the last byte of a block"
+);
 
 /// Appends the ids of `text`.
 pub(super) fn encode_into(
@@ -21,50 +23,37 @@ pub(super) fn encode_into(
     scratch: &mut Scratch,
     ids: &mut Vec<TokenId>,
 ) {
-    let scanner = Scanner::fastest();
     let Scratch {
         cache,
         merger,
         recent,
         ..
     } = scratch;
-    let mut rest = text;
-    let mut last = [0; WINDOW_LEN];
-    while !rest.is_empty() {
-        let bytes = rest.as_bytes();
-        let window = bytes.first_chunk().unwrap_or_else(|| {
-            last.fill(0);
-            last[..bytes.len()].copy_from_slice(bytes);
-            &last
-        });
-        let mut ends = scanner.ends(window, bytes.len());
-        if ends == 0 {
-            let len = pretokenizer::first_piece_len(rest);
-            // A zero is no part of a block, so that no piece of one ends in it.
-            if len >= BLOCK_LEN || window[len - 1] == 0 {
-                recent.move_to(ids);
-                encode_piece(vocab, &bytes[..len], cache, merger, ids);
-                rest = &rest[len..];
-                continue;
+    let mut scan = Scan::of(text);
+    while let Some(scanned) = scan.next() {
+        match scanned {
+            Scanned::Block { window, mut ends } => {
+                let mut start = 0;
+                while ends != 0 {
+                    let end = ends.trailing_zeros() as usize;
+                    ends &= ends - 1;
+                    // A position in the block, which the compiler does not see.
+                    let bytes = window[start % BLOCK_LEN..].first_chunk();
+                    if let Some(known) = bytes.and_then(|bytes| cache.get(bytes, end - start)) {
+                        recent.push(known);
+                    } else {
+                        recent.move_to(ids);
+                        encode_piece(vocab, &window[start..end], cache, merger, ids);
+                    }
+                    start = end;
+                }
+                recent.make_room(ids);
             }
-            ends = 1 << len;
-        }
-        let mut start = 0;
-        while ends != 0 {
-            let end = ends.trailing_zeros() as usize;
-            ends &= ends - 1;
-            // A position in the block, which the compiler does not see.
-            let bytes = window[start % BLOCK_LEN..].first_chunk();
-            if let Some(known) = bytes.and_then(|bytes| cache.get(bytes, end - start)) {
-                recent.push(known);
-            } else {
+            Scanned::Piece(piece) => {
                 recent.move_to(ids);
-                encode_piece(vocab, &window[start..end], cache, merger, ids);
+                encode_piece(vocab, piece.as_bytes(), cache, merger, ids);
             }
-            start = end;
         }
-        recent.make_room(ids);
-        rest = &rest[start..];
     }
     recent.move_to(ids);
 }

@@ -15,7 +15,7 @@ mod simd;
 
 use std::iter::FusedIterator;
 
-pub(super) use scalar::first_piece_len;
+use scalar::first_piece_len;
 
 /// The split pattern of every Kimi model, in the syntax of `fancy-regex` (and of `tiktoken`, which uses it).
 ///
@@ -39,21 +39,10 @@ pub const PATTERN: &str = concat!(
 #[must_use]
 pub fn pretokenize(text: &str) -> Pieces<'_> {
     Pieces {
-        ends: piece_ends(text),
-        start: 0,
-    }
-}
-
-/// Where the pieces of `text` end, in order.
-#[inline]
-#[must_use]
-pub fn piece_ends(text: &str) -> PieceEnds<'_> {
-    PieceEnds {
-        text,
-        scanner: Scanner::fastest(),
-        base: 0,
-        known: 0,
-        last: 0,
+        scan: Scan::of(text),
+        rest: text,
+        ends: 0,
+        told: 0,
     }
 }
 
@@ -70,8 +59,13 @@ pub fn pretokenize_plainly(text: &str) -> impl Iterator<Item = &str> {
 /// The iterator that [`pretokenize`] returns.
 #[derive(Clone, Debug)]
 pub struct Pieces<'a> {
-    ends: PieceEnds<'a>,
-    start: usize,
+    scan: Scan<'a>,
+    /// The text after the pieces told.
+    rest: &'a str,
+    /// The ends in the block at hand that are not told yet, as bits.
+    ends: u64,
+    /// The end in the block that was told last.
+    told: usize,
 }
 
 impl<'a> Iterator for Pieces<'a> {
@@ -79,70 +73,95 @@ impl<'a> Iterator for Pieces<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a str> {
-        let end = self.ends.next()?;
-        let piece = self.ends.text.get(self.start..end);
-        self.start = end;
-        piece
+        let mut len = 0;
+        if self.ends == 0 {
+            match self.scan.next()? {
+                Scanned::Block { ends, .. } => (self.ends, self.told) = (ends, 0),
+                Scanned::Piece(piece) => len = piece.len(),
+            }
+        }
+        if self.ends != 0 {
+            let end = self.ends.trailing_zeros() as usize;
+            self.ends &= self.ends - 1;
+            len = end - self.told;
+            self.told = end;
+        }
+        let (piece, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(piece)
     }
 }
 
 impl FusedIterator for Pieces<'_> {}
 
-/// The iterator that [`piece_ends`] returns.
+/// The bytes that the fast scanner looks at.
+pub(super) const BLOCK_LEN: usize = block::LEN;
+
+/// A block, and as many bytes after it as whoever takes 16 from the start of a piece may read.
+pub(super) const WINDOW_LEN: usize = BLOCK_LEN + 16;
+
+/// A text on its way through the scanner, many pieces at a time. Encoding reads it, and so does [`pretokenize`], which thereby
+/// shows where encoding cuts.
 #[derive(Clone, Debug)]
-pub struct PieceEnds<'a> {
-    text: &'a str,
+pub(super) struct Scan<'a> {
     scanner: Scanner,
-    /// Where the block begins that `known` speaks of.
-    base: usize,
-    /// The ends that are found and not yet told, as bits: bit i is the end at `base` + i.
-    known: u64,
-    /// The end told last, where the next piece begins.
-    last: usize,
+    rest: &'a str,
+    /// The last bytes of the text and zeros after them, once there are too few for a window.
+    last: [u8; WINDOW_LEN],
 }
 
-impl PieceEnds<'_> {
-    /// The end of the piece at `last`, and those after it that come with it.
+/// What comes next in a text.
+pub(super) enum Scanned<'s> {
+    /// Pieces that all end in one block: bit i of `ends` says that one ends before byte i. `window` begins where the first one
+    /// does. What it has after the text is zeros; none of the pieces ends in one.
+    Block {
+        window: &'s [u8; WINDOW_LEN],
+        ends: u64,
+    },
+    /// A piece that is too long for a block, or ends in a zero.
+    Piece(&'s str),
+}
+
+impl<'a> Scan<'a> {
     #[inline]
-    fn find_more(&mut self) -> Option<usize> {
-        let rest = self.text.get(self.last..)?;
-        if rest.is_empty() {
+    pub(super) fn of(text: &'a str) -> Self {
+        Self {
+            scanner: Scanner::fastest(),
+            rest: text,
+            last: [0; WINDOW_LEN],
+        }
+    }
+
+    /// What comes next; None at the end of the text.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Scanned<'_>> {
+        let bytes = self.rest.as_bytes();
+        if bytes.is_empty() {
             return None;
         }
-        let ends = self.scanner.ends_of(rest.as_bytes());
-        if ends != 0 {
-            self.base = self.last;
-            self.known = ends & (ends - 1);
-            return Some(self.base + ends.trailing_zeros() as usize);
+        let window = bytes.first_chunk().unwrap_or_else(|| {
+            self.last.fill(0);
+            self.last[..bytes.len()].copy_from_slice(bytes);
+            &self.last
+        });
+        let mut ends = self.scanner.ends(window, bytes.len());
+        if ends == 0 {
+            let len = first_piece_len(self.rest);
+            if len >= BLOCK_LEN || window[len - 1] == 0 {
+                let (piece, rest) = self.rest.split_at(len);
+                self.rest = rest;
+                return Some(Scanned::Piece(piece));
+            }
+            ends = 1 << len;
         }
-        Some(self.last + first_piece_len(rest))
+        self.rest = &self.rest[ends.ilog2() as usize..];
+        Some(Scanned::Block { window, ends })
     }
 }
-
-impl Iterator for PieceEnds<'_> {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        self.last = if self.known != 0 {
-            let end = self.base + self.known.trailing_zeros() as usize;
-            self.known &= self.known - 1;
-            end
-        } else {
-            self.find_more()?
-        };
-        Some(self.last)
-    }
-}
-
-impl FusedIterator for PieceEnds<'_> {}
-
-/// The bytes that [`Scanner::ends`] looks at.
-pub(super) const BLOCK_LEN: usize = block::LEN;
 
 /// What scans the text: many bytes at once, where the processor can.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scanner {
+struct Scanner {
     #[cfg(target_arch = "x86_64")]
     simd: Option<simd::Simd>,
 }
@@ -150,7 +169,7 @@ pub(super) struct Scanner {
 impl Scanner {
     /// The fastest that this processor runs.
     #[inline]
-    pub(super) fn fastest() -> Self {
+    fn fastest() -> Self {
         Self {
             #[cfg(target_arch = "x86_64")]
             simd: simd::Simd::detect(),
@@ -161,7 +180,7 @@ impl Scanner {
     /// first piece is to be found alone. What `bytes` has after the text plays no part.
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(super) fn ends<const N: usize>(self, bytes: &[u8; N], len: usize) -> u64 {
+    fn ends(self, bytes: &[u8; WINDOW_LEN], len: usize) -> u64 {
         let (Some(simd), Some(block)) = (self.simd, bytes.first_chunk()) else {
             return 0;
         };
@@ -178,19 +197,8 @@ impl Scanner {
     #[cfg(not(target_arch = "x86_64"))]
     #[inline]
     #[expect(clippy::unused_self, reason = "as where there is a fast scanner")]
-    pub(super) fn ends<const N: usize>(self, _bytes: &[u8; N], _len: usize) -> u64 {
+    fn ends(self, _bytes: &[u8; WINDOW_LEN], _len: usize) -> u64 {
         0
-    }
-
-    /// The same of a text of any length.
-    #[inline]
-    fn ends_of(self, text: &[u8]) -> u64 {
-        if let Some(block) = text.first_chunk::<BLOCK_LEN>() {
-            return self.ends(block, text.len());
-        }
-        let mut block = [0; BLOCK_LEN];
-        block[..text.len()].copy_from_slice(text);
-        self.ends(&block, text.len())
     }
 }
 
