@@ -29,7 +29,7 @@ use crate::chat::validation::Finding;
 use crate::encoder::batch;
 use crate::encoder::crew::Crew;
 use crate::encoder::encoded::{EncodedConversation, LeftOut, Notices};
-use crate::encoder::long_text::LongText;
+use crate::encoder::long_text::{Helpers, LongText};
 use crate::encoder::{EncodeOptions, Encoder, Scratch};
 use crate::error::{Error, ErrorKind, Place, Result};
 
@@ -221,14 +221,15 @@ fn encode_chunk(
 ) -> Vec<Outcome> {
     let text_len = || chunk.iter().map(Line::len).sum();
     let threads = batch::thread_count(Some(threads), chunk.len(), text_len);
-    let crew = Crew::default();
-    let helped = (threads > 1).then_some(&crew);
     batch::ordered_map(
         chunk.len(),
         threads,
-        || (crew.join(), encoder.checkout()),
-        |(_, scratch), index| encode_line(encoder, options, &chunk[index], scratch, helped),
-        |(member, scratch)| member.help(scratch.tokenizer()),
+        || encoder.checkout(),
+        |scratch, crew: &Crew<(), LongText<'_>>, index| {
+            let helpers = (threads > 1).then_some(crew as &dyn Helpers<'_>);
+            encode_line(encoder, options, &chunk[index], scratch, helpers)
+        },
+        |scratch| scratch.tokenizer(),
     )
 }
 
@@ -448,7 +449,7 @@ fn encode_line<'e>(
     options: &PrepareOptions<'_>,
     line: &Line,
     scratch: &mut Scratch,
-    crew: Option<&Crew<LongText<'e>>>,
+    helpers: Option<&dyn Helpers<'e>>,
 ) -> Outcome {
     let text = match &line.text {
         Ok(text) => text.trim_ascii(),
@@ -457,7 +458,7 @@ fn encode_line<'e>(
     if text.is_empty() {
         return Outcome::Skipped("blank line");
     }
-    match encode_record(encoder, options.encode, text, scratch, crew) {
+    match encode_record(encoder, options.encode, text, scratch, helpers) {
         Ok(record) => match record.left_out.first() {
             Some(reason) if record.rows == 0 => Outcome::Skipped(reason.as_str()),
             _ => Outcome::Written(record),
@@ -472,7 +473,7 @@ fn encode_record<'e>(
     options: EncodeOptions<'_>,
     text: &[u8],
     scratch: &mut Scratch,
-    crew: Option<&Crew<LongText<'e>>>,
+    helpers: Option<&dyn Helpers<'e>>,
 ) -> Result<Record> {
     let value = Value::from_json(text)?;
     let Some(entries) = value.as_object() else {
@@ -482,7 +483,7 @@ fn encode_record<'e>(
     let conversation = Conversation::from_value(&value, None)?;
     let id = entries.get("id").map(printed_id).transpose()?;
     let mut record = Record::default();
-    encoder.for_each_row(&conversation, options, scratch, crew, |row| match row {
+    encoder.for_each_row(&conversation, options, scratch, helpers, |row| match row {
         Ok(row) => record.push(id.as_deref(), row, options.mask),
         Err(reason) => record.left_out.push(reason),
     })?;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::chat::segment::{Body, Segment, Segments};
-use crate::encoder::crew::Job;
+use crate::encoder::crew::{Crew, Job};
 use crate::tokenizer::{Scratch, Spelled, TokenId, Tokenizer};
 
 /// Bytes of text from which a conversation is shared. Sharing costs some ten microseconds, encoding this some milliseconds.
@@ -26,6 +26,18 @@ pub(crate) struct LongText<'e> {
     next: AtomicUsize,
     finished: AtomicUsize,
     encoded: Vec<Mutex<EncodedTask>>,
+}
+
+/// Threads that help with a long text.
+pub(crate) trait Helpers<'e> {
+    /// Encodes it, with the help of whoever is idle.
+    fn share(&self, text: LongText<'e>, scratch: &mut Scratch) -> LongText<'e>;
+}
+
+impl<'e, T> Helpers<'e> for Crew<T, LongText<'e>> {
+    fn share(&self, text: LongText<'e>, scratch: &mut Scratch) -> LongText<'e> {
+        Crew::share(self, text, scratch)
+    }
 }
 
 /// A part of a run that is encoded on its own, as a place in the text of the segments.
@@ -159,7 +171,7 @@ impl Drop for Finished<'_> {
 }
 
 impl Job for LongText<'_> {
-    type Tools = Scratch;
+    type Scratch = Scratch;
 
     fn do_one(&self, scratch: &mut Scratch) -> bool {
         let index = self.next.fetch_add(1, Ordering::Relaxed);

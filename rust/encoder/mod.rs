@@ -21,7 +21,7 @@ use crew::Crew;
 use encoded::{EncodedBatch, EncodedConversation, LeftOut, Notices, Rows};
 use in_order::InOrder;
 use length::CallsOfResults;
-use long_text::LongText;
+use long_text::{Helpers, LongText};
 pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds, Validate};
 
 use crate::chat::conversation::Conversation;
@@ -183,7 +183,7 @@ impl Encoder {
         conversation: &Conversation<'_>,
         options: EncodeOptions<'_>,
         scratch: &mut Scratch,
-        crew: Option<&Crew<LongText<'e>>>,
+        helpers: Option<&dyn Helpers<'e>>,
         out: &mut EncodedConversation,
     ) -> Result<Option<LeftOut>> {
         out.clear();
@@ -191,7 +191,7 @@ impl Encoder {
         let dropped_reasoning =
             self.template
                 .render_into(conversation, options.render, &mut scratch.segments)?;
-        let control_strings = self.encode_runs(options, scratch, crew, out)?;
+        let control_strings = self.encode_runs(options, scratch, helpers, out)?;
         out.notices = Notices {
             control_strings: control_strings as u32,
             dropped_reasoning,
@@ -230,7 +230,7 @@ impl Encoder {
         &'e self,
         options: EncodeOptions<'_>,
         scratch: &mut Scratch,
-        crew: Option<&Crew<LongText<'e>>>,
+        helpers: Option<&dyn Helpers<'e>>,
         out: &mut EncodedConversation,
     ) -> Result<usize> {
         let stays_text = self.template.spelled_tokens() == SpelledTokens::StayText
@@ -240,12 +240,12 @@ impl Encoder {
         } else {
             Spelled::AsTokens
         };
-        let mut shared = crew
+        let mut shared = helpers
             .filter(|_| scratch.segments.text_len() >= long_text::LEAST_SHARED)
-            .map(|crew| {
+            .map(|helpers| {
                 let segments = std::mem::take(&mut scratch.segments);
                 let long_text = LongText::new(&self.tokenizer, segments, spelled);
-                let done = crew.share(long_text, &mut scratch.tokenizer);
+                let done = helpers.share(long_text, &mut scratch.tokenizer);
                 let (segments, encoded) = done.into_encoded();
                 scratch.segments = segments;
                 encoded
@@ -303,10 +303,10 @@ impl Encoder {
         conversation: &Conversation<'_>,
         options: EncodeOptions<'_>,
         scratch: &mut Scratch,
-        crew: Option<&Crew<LongText<'e>>>,
+        helpers: Option<&dyn Helpers<'e>>,
     ) -> Result<Rows> {
         let mut rows = Rows::default();
-        self.for_each_row(conversation, options, scratch, crew, |row| match row {
+        self.for_each_row(conversation, options, scratch, helpers, |row| match row {
             Ok(row) => rows.rows.push(std::mem::take(row)),
             Err(reason) => rows.left_out.push(reason),
         })?;
@@ -319,7 +319,7 @@ impl Encoder {
         conversation: &Conversation<'_>,
         mut options: EncodeOptions<'_>,
         scratch: &mut Scratch,
-        crew: Option<&Crew<LongText<'e>>>,
+        helpers: Option<&dyn Helpers<'e>>,
         mut take: impl FnMut(std::result::Result<&mut EncodedConversation, LeftOut>),
     ) -> Result<()> {
         self.check(options)?;
@@ -341,7 +341,8 @@ impl Encoder {
         }
         let mut row = std::mem::take(&mut scratch.row);
         let mut encode = |conversation: &Conversation<'_>, options: EncodeOptions<'_>, shown| {
-            let left_out = self.encode_row_into(conversation, options, scratch, crew, &mut row)?;
+            let left_out =
+                self.encode_row_into(conversation, options, scratch, helpers, &mut row)?;
             if let Some(reason) = left_out {
                 take(Err(reason));
             } else {
@@ -487,23 +488,22 @@ impl Encoder {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<EncodedBatch> {
         self.check(options)?;
-        let crew = Crew::default();
         let in_order = InOrder::for_rows(rows);
         batch::try_fold(
             threads,
             next,
             apart,
-            || (crew.join(), self.checkout()),
-            |(_, scratch), index, conversation| {
+            || self.checkout(),
+            |scratch, crew: &Crew<I, LongText<'_>>, index, conversation| {
+                let helpers = (threads > 1).then_some(crew as &dyn Helpers<'_>);
                 let rows = conversation.borrow().read(None, |conversation| {
-                    let crew = (threads > 1).then_some(&crew);
-                    self.encode_rows_with(conversation, options, scratch, crew)
+                    self.encode_rows_with(conversation, options, scratch, helpers)
                 });
                 let rows = rows.map_err(|error| error.at_index(index).at("conversations"))?;
                 scratch.row = in_order.put(index, rows);
                 Ok(())
             },
-            |(member, scratch)| member.help(scratch.tokenizer()),
+            |scratch| scratch.tokenizer(),
             go_on,
         )?;
         Ok(in_order.into_batch())
@@ -577,6 +577,10 @@ impl Drop for Checkout<'_> {
         let Some(mut scratch) = self.scratch.take() else {
             return;
         };
+        // What a panic has left half done would change what comes next.
+        if std::thread::panicking() {
+            return;
+        }
         scratch.segments.forget_large();
         scratch.row = EncodedConversation::default();
         scratch.tokenizer.forget_large();

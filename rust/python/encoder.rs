@@ -188,7 +188,13 @@ impl Encoder {
         // Whether there is work for more threads than conversations is known when these are read.
         let mut ready = VecDeque::new();
         let read_all = || {
-            ready.extend(std::iter::from_fn(&mut read));
+            while let Some(item) = read() {
+                let has_failed = item.is_err();
+                ready.push_back(item);
+                if has_failed {
+                    break;
+                }
+            }
             ready.iter().flatten().map(Input::text_len).sum()
         };
         let threads = batch::thread_count(options.num_threads, items.len(), read_all);

@@ -86,7 +86,7 @@ fn read(text: &[u8]) -> std::result::Result<Value<'_>, JsonError> {
 fn quick(text: &[u8]) -> Option<Value<'_>> {
     let mut reader = sonic_rs::Deserializer::from_slice(text);
     let whole = Quick {
-        levels: MAX_DEPTH as u8,
+        levels: MAX_DEPTH,
         may_be_minus_zero: has_minus_zero(text),
     };
     let value = whole.deserialize(&mut reader).ok()?;
@@ -106,7 +106,7 @@ fn plain(text: &[u8]) -> std::result::Result<Value<'_>, JsonError> {
 #[derive(Clone, Copy)]
 struct Quick {
     /// How deeply lists and objects may nest in it.
-    levels: u8,
+    levels: usize,
     /// Whether a float of zero may have been the integer `-0`, or minus zero, whose sign `sonic-rs` drops.
     may_be_minus_zero: bool,
 }
