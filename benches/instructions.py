@@ -23,7 +23,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fasttok.cli.output import write_error
+from fasttok.cli.run import run
 
 ROOT = Path(__file__).parents[1]
 BENCH = "benches/instructions.rs"
@@ -141,15 +141,7 @@ def instructions(
 
 
 def main() -> int:
-    try:
-        return app(standalone_mode=False) or 0
-    except typer.TyperException as error:
-        write_error(f"{error.format_message()} (see --help)")
-    except (ComparisonError, OSError) as error:
-        write_error(str(error))
-    except typer.Abort:
-        return 130
-    return 2
+    return run(app, "benches/instructions.py", failures=(ComparisonError,))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ python benches/targets.py --trajectories chats.jsonl.zst
 """
 
 import gzip
-import io
 import json
 import os
 import platform
@@ -28,7 +27,8 @@ from rich.table import Table
 from timing import MeasurementError
 
 import fasttok
-from fasttok.cli.output import visible, write_error
+from fasttok.cli.output import visible
+from fasttok.cli.run import run
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "trajectories.jsonl"
 
@@ -288,7 +288,14 @@ def targets(
 ) -> None:
     """Measure the targets of speed, and print each beside what it should be.
 
-    Medians, the least and the most of all rounds. A missed target is no error.
+    Medians, the least and the most of all rounds.
+
+    \b
+    Exit status:
+      0    every row is measured; a target that is missed is no error
+      1    some row could not be measured
+      2    it failed: a bad option, a file that cannot be read or written
+      130  stopped with Ctrl-C
     """
     wanted = chosen(only)
     started = time.monotonic()
@@ -315,6 +322,7 @@ def targets(
     console.print()
     console.print(row(("what", "measured", "at least", "aim", "")))
     rows: list[dict[str, Any]] = []
+    unmeasured = 0
     with tempfile.TemporaryDirectory(prefix="fasttok-targets-") as folder:
         job = Job(Path(folder) / "trajectories.jsonl", rounds, Path(folder))
         job.trajectories.write_bytes(b"".join(line + b"\n" for line in lines))
@@ -324,6 +332,7 @@ def targets(
                     measured = target.measure(job)
             except MeasurementError as reason:
                 rows.append(show_unmeasured(console, target, str(reason)))
+                unmeasured += 1
             else:
                 rows.append(show(console, target, measured))
     reached = sum(one["verdict"] in ("aim", "met") for one in rows)
@@ -332,21 +341,12 @@ def targets(
     if json_output is not None:
         report = {**machine(), "load": load, "conversations": len(lines), "rounds": rounds, "targets": rows}
         json_output.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    if unmeasured:
+        raise typer.Exit(1)
 
 
 def main() -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        return app(standalone_mode=False) or 0
-    except typer.TyperException as error:
-        write_error(f"{error.format_message()} (see --help)")
-    except (MeasurementError, OSError, fasttok.FasttokError) as error:
-        write_error(str(error))
-    except typer.Abort:
-        return 130
-    return 2
+    return run(app, "benches/targets.py", failures=(MeasurementError, fasttok.FasttokError))
 
 
 if __name__ == "__main__":

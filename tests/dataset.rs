@@ -56,19 +56,21 @@ fn every_line_is_written_skipped_or_failed_with_its_place() {
         "   ".to_owned(),
         r#"{"messages": []}"#.to_owned(),
         good_line(2),
+        // Blank to Rust, but not to JSON.
+        "\u{c}".to_owned() + &good_line(3),
     ];
     fs::write(&input, lines.join("\n")).unwrap();
     let output = folder.path().join("out");
     let summary = run(std::slice::from_ref(&input), &output, 2).unwrap();
 
-    assert_eq!((summary.records, summary.written), (8, 3));
+    assert_eq!((summary.records, summary.written), (9, 3));
     assert_eq!(
         summary.skipped.into_iter().collect::<Vec<_>>(),
         [("blank line", 2)]
     );
     assert_eq!(
         summary.failed.into_iter().collect::<Vec<_>>(),
-        [("conversation", 2), ("json", 1)]
+        [("conversation", 2), ("json", 2)]
     );
     let places: Vec<(u64, String)> = summary
         .failures

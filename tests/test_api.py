@@ -6,13 +6,9 @@ import hashlib
 import json
 import multiprocessing
 import pickle
-import signal
 import sys
-import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -270,15 +266,6 @@ def test_a_batch_may_come_from_a_generator_and_mix_the_kinds_of_input(encoder: E
     assert all(same(one, batch[0]) for one in batch)
 
 
-def test_an_error_of_the_generator_reaches_the_caller(encoder: Encoder) -> None:
-    def chats() -> Iterator[Any]:
-        yield CHAT
-        raise LookupError("no more")
-
-    with pytest.raises(LookupError, match="no more"):
-        encoder.encode_batch(chats())
-
-
 # Inputs
 
 
@@ -502,61 +489,7 @@ def test_the_examples_in_the_reference_are_true(
     assert runner.summarize().failed == 0
 
 
-# Threads and processes
-
-
-def test_one_encoder_serves_many_threads(encoder: Encoder) -> None:
-    chats = conversations(40)
-    expected = [encoder.encode_conversation(chat) for chat in chats]
-    with ThreadPoolExecutor(8) as pool:
-        singles = pool.map(encoder.encode_conversation, chats * 5)
-        batches = pool.map(partial(encoder.encode_batch, num_threads=2), [chats] * 8)
-        assert all(same(one, want) for one, want in zip(singles, expected * 5, strict=True))
-        assert all(same(one, want) for batch in batches for one, want in zip(batch, expected, strict=True))
-
-
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_ctrl_c_ends_a_long_batch(encoder: Encoder, num_threads: int) -> None:
-    # Seconds of work, were it not interrupted, and nearly none of it in Python.
-    chat = json.dumps([{"role": "user", "content": "".join(f"{number} " for number in range(20_000))}])
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    try:
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            encoder.encode_batch([chat] * 10_000, num_threads=num_threads)
-    finally:
-        timer.cancel()
-        signal.signal(signal.SIGINT, before)
-
-
-def test_other_threads_run_while_a_batch_is_encoded(encoder: Encoder) -> None:
-    # With a switch interval this long a thread runs until it lets go of the GIL by itself, so the main thread can get
-    # its word in between the other two only if the native code lets go.
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
-    try:
-        # A busy machine may be slow to wake the main thread, so a longer text is tried then.
-        orders: list[list[str]] = []
-        for repeats in (400_000, 1_600_000, 6_400_000):
-            order: list[str] = []
-            chat = [{"role": "user", "content": "some words, " * repeats}]
-
-            def encode(order: list[str] = order, chat: list[dict[str, str]] = chat) -> None:
-                order.append("begin")
-                encoder.encode_batch([chat], num_threads=1)
-                order.append("end")
-
-            thread = threading.Thread(target=encode)
-            thread.start()
-            order.append("main")
-            thread.join()
-            orders.append(order)
-            if order == ["begin", "main", "end"]:
-                return
-        pytest.fail(f"the GIL was never released in time: {orders}")
-    finally:
-        sys.setswitchinterval(interval)
+# Processes
 
 
 def test_results_can_be_pickled(encoder: Encoder) -> None:

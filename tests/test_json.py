@@ -74,6 +74,22 @@ def test_what_fasttok_cannot_hold_is_an_error_too(encoder: Encoder, arguments: s
     assert raised.value.kind == "json"
 
 
+class Named(int):
+    """An integer whose class prints it in another way, as an enum does."""
+
+    def __repr__(self) -> str:
+        return "Named"
+
+    __str__ = __repr__
+
+
+@pytest.mark.parametrize("number", [Named(7), Named(10**30)])
+def test_an_integer_of_another_class_is_printed_as_one(encoder: Encoder, number: int) -> None:
+    arguments = {"a": number, "b": {number: 1}}
+    call = {"id": "functions.f:0", "function": {"name": "f", "arguments": arguments}}
+    assert json.dumps(arguments) in encoder.render([{"role": "assistant", "tool_calls": [call]}])
+
+
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=6)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,

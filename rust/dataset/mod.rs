@@ -452,10 +452,12 @@ fn encode_line<'e>(
     helpers: Option<&dyn Helpers<'e>>,
 ) -> Outcome {
     let text = match &line.text {
-        Ok(text) => text.trim_ascii(),
+        Ok(text) => text,
         Err(error) => return Outcome::Failed(error.clone()),
     };
-    if text.is_empty() {
+    // What JSON allows between its values.
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    if text.iter().all(is_blank) {
         return Outcome::Skipped("blank line");
     }
     match encode_record(encoder, options.encode, text, scratch, helpers) {

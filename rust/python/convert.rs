@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::num::NonZero;
 
 use pyo3::exceptions::PyOverflowError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
@@ -328,9 +329,10 @@ fn scalar(object: &Bound<'_, PyAny>) -> Read<Option<Value<'static>>> {
     Ok(None)
 }
 
-/// An integer in decimal digits, as long as Python agrees to print it.
+/// An integer in decimal digits, as long as Python agrees to print it. As `json.dumps` does it: not as its own class would.
 fn digits(integer: &Bound<'_, PyAny>) -> Read<String> {
-    match integer.str() {
+    let class = integer.py().get_type::<PyInt>();
+    match class.call_method1(intern!(integer.py(), "__repr__"), (integer,)) {
         Ok(text) => Ok(text.to_string()),
         Err(error) => Err(fault(format!(
             "expected an integer that Python prints, found one that it does not: {error}"

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
@@ -104,6 +105,7 @@ impl Encoder {
             encoder::Encoder::from_model(model, template.map_err(|error| error.at("template"))?)
         };
         let core = py.detach(load).map_err(|error| to_pyerr(py, &error))?;
+        load_numpy(py)?;
         Ok(Self {
             core: Arc::new(core),
             model: model.to_owned(),
@@ -258,6 +260,13 @@ impl Encoder {
     fn _rebuild(class: &Bound<'_, PyType>, model: &str, template: Option<&str>) -> PyResult<Self> {
         Self::new(class.py(), model, template)
     }
+}
+
+/// Loads numpy and its C interface now. The first array would, and what is raised meanwhile, as by Ctrl-C, would be a panic there.
+fn load_numpy(py: Python<'_>) -> PyResult<()> {
+    py.import("numpy")?;
+    PyArray1::<u8>::zeros(py, 0, false);
+    Ok(())
 }
 
 /// The encoder of each model that `encode_conversation` was asked for.

@@ -1,6 +1,7 @@
 //! Ctrl-C while native code runs: Python hears of it only when it is asked, on its main thread.
 
 use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -8,8 +9,9 @@ use pyo3::prelude::*;
 /// How long a signal may go unheard. Asking takes the GIL, which other threads want.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Asks Python for signals now and then.
+/// Asks Python for signals now and then, on the thread that made it: no other one of a call can be Python's main thread.
 pub(super) struct Listener {
+    thread: ThreadId,
     asked: Mutex<Instant>,
     raised: Mutex<Option<PyErr>>,
 }
@@ -17,6 +19,7 @@ pub(super) struct Listener {
 impl Listener {
     pub(super) fn new() -> Self {
         Self {
+            thread: thread::current().id(),
             asked: Mutex::new(Instant::now()),
             raised: Mutex::default(),
         }
@@ -24,8 +27,8 @@ impl Listener {
 
     /// Whether no signal handler has raised. To be called from all threads that work, with the GIL released.
     pub(super) fn heard_nothing(&self) -> bool {
-        // Whoever finds it taken need not ask.
-        if let Ok(mut asked) = self.asked.try_lock()
+        if thread::current().id() == self.thread
+            && let Ok(mut asked) = self.asked.try_lock()
             && asked.elapsed() >= PATIENCE
         {
             *asked = Instant::now();

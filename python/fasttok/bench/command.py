@@ -43,7 +43,7 @@ def peer_names(text: str) -> list[str]:
 def thread_counts(text: str) -> list[int]:
     counts = text.split(",")
     for count in counts:
-        if not (count.strip().isdecimal() and 1 <= int(count) <= MOST_THREADS):
+        if not (count.strip().isdecimal() and len(count) < 10 and 1 <= int(count) <= MOST_THREADS):
             message = f"expected numbers from 1 to {MOST_THREADS}, as in 1,2, found {count!r}"
             raise typer.BadParameter(message, param_hint="'--threads'")
     return list(dict.fromkeys(map(int, counts)))
@@ -134,9 +134,13 @@ def bench(
     """
     if scaling and (against is not None or threads is not None):
         raise BenchError("--scaling has no --against and no --threads: it times hf and hf-per-message in one thread")
-    for option, path in (("--json", json), ("--plot", plot)):
-        if path is not None:
-            check_place(option, path)
+    outputs = [(option, path) for option, path in (("--json", json), ("--plot", plot)) if path is not None]
+    for option, path in outputs:
+        check_place(option, path)
+        if data is not None and path.resolve() == data.resolve():
+            raise BenchError(f"{option}: {path} holds the conversations")
+    if json is not None and plot is not None and json.resolve() == plot.resolve():
+        raise BenchError(f"--json and --plot: expected two files, found {json} twice")
     if plot is not None and find_spec("matplotlib") is None:
         raise BenchError("--plot needs matplotlib: pip install matplotlib")
     names = list(PEERS) if against is None else peer_names(against)

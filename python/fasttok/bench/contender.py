@@ -43,3 +43,17 @@ class Contender(ABC):
     def first_job(self, indices: Sequence[int], threads: int) -> Job:
         """The same for one that remembers nothing yet."""
         raise NotImplementedError
+
+
+class Pooled(Contender):
+    """One in Rust that runs in one thread, or in the one pool of its process."""
+
+    kind: Kind = "rendered text to ids"
+    has_first_pass = True
+
+    def __init__(self, workload: Workload, pool_size: int) -> None:
+        super().__init__(workload)
+        self.pool_size = pool_size
+
+    def refusal(self, threads: int) -> str | None:
+        return None if threads in (1, self.pool_size) else f"one thread, or its pool of {self.pool_size}"

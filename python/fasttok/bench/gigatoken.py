@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gigatoken import Tokenizer
 
-from fasttok.bench.contender import Contender, Job, Kind
+from fasttok.bench.contender import Job, Pooled
 from fasttok.bench.vocabulary import Vocabulary
 from fasttok.bench.workload import Workload
 
@@ -19,20 +19,14 @@ def fresh_tokenizer(vocabulary: Vocabulary) -> Tokenizer:
     )
 
 
-class Gigatoken(Contender):
+class Gigatoken(Pooled):
     label = "gigatoken"
-    kind: Kind = "rendered text to ids"
-    has_first_pass = True
 
     def __init__(self, workload: Workload, vocabulary: Vocabulary, pool_size: int) -> None:
-        super().__init__(workload)
+        super().__init__(workload, pool_size)
         self.vocabulary = vocabulary
-        self.pool_size = pool_size
         self.texts = [text.encode() for text in workload.texts]
         self.tokenizer = fresh_tokenizer(vocabulary)
-
-    def refusal(self, threads: int) -> str | None:
-        return None if threads in (1, self.pool_size) else f"one thread, or its pool of {self.pool_size}"
 
     def ids(self, index: int) -> Sequence[int]:
         return self.tokenizer.encode(self.texts[index]).tolist()

@@ -4,23 +4,17 @@ from collections.abc import Sequence
 
 from splintr import AnyTokenizer, Tokenizer
 
-from fasttok.bench.contender import Contender, Job, Kind
+from fasttok.bench.contender import Job, Pooled
 from fasttok.bench.workload import Workload
 
 
-class Splintr(Contender):
+class Splintr(Pooled):
     label = "splintr"
-    kind: Kind = "rendered text to ids"
-    has_first_pass = True
 
     def __init__(self, workload: Workload, template_name: str, pool_size: int) -> None:
-        super().__init__(workload)
-        self.pool_size = pool_size
+        super().__init__(workload, pool_size)
         self.vocabulary = "kimi_k3" if template_name == "kimi-k3" else "kimi_k2"
         self.tokenizer = Tokenizer.from_pretrained(self.vocabulary)
-
-    def refusal(self, threads: int) -> str | None:
-        return None if threads in (1, self.pool_size) else f"one thread, or its pool of {self.pool_size}"
 
     def ids(self, index: int) -> Sequence[int]:
         return self.tokenizer.encode(self.workload.texts[index])

@@ -12,6 +12,8 @@ def check_place(option: str, path: Path) -> None:
     """So that nothing is measured for an hour and cannot be written then."""
     if path.is_dir():
         raise BenchError(f"{option}: expected a file, found the folder {path}")
+    if path.exists() and not path.is_file():
+        raise BenchError(f"{option}: expected a file, found something else at {path}")
     if not path.parent.is_dir():
         raise BenchError(f"{option}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from fasttok import __version__
-from fasttok.cli.output import escape_what_cannot_be_shown, write_error
 from fasttok.cli.prepare import prepare
+from fasttok.cli.run import run
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command()(prepare)
@@ -36,12 +36,5 @@ def fasttok(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status. `arguments` are those of the process if None."""
-    escape_what_cannot_be_shown()
     given = sys.argv[1:] if arguments is None else arguments
-    try:
-        return app(given or ["--help"], prog_name="fasttok", standalone_mode=False) or 0
-    except typer.TyperException as error:
-        write_error(f"{error.format_message()} (see fasttok prepare --help)")
-    except OSError as error:
-        write_error(str(error))
-    return 2
+    return run(app, "fasttok", given or ["--help"], help_of="fasttok prepare")
