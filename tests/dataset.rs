@@ -82,14 +82,15 @@ fn every_line_is_written_skipped_or_failed_with_its_place() {
         [
             (3, String::new()),
             (4, "messages[0].content".to_owned()),
-            (7, "messages".to_owned())
+            (7, "messages".to_owned()),
+            (9, String::new()),
         ]
     );
     let written = records(&output);
     let starts: Vec<&str> = written.lines().map(|line| &line[..8]).collect();
     assert_eq!(starts, [r#"{"id":0,"#, r#"{"id":1,"#, r#"{"id":2,"#]);
     let rejected = fs::read_to_string(output.join(REJECTED_FILE)).unwrap();
-    assert_eq!(rejected.lines().count(), 3);
+    assert_eq!(rejected.lines().count(), 4);
     for line in rejected.lines() {
         let entry = Value::from_json(line.as_bytes()).unwrap();
         let entry = entry.as_object().unwrap();

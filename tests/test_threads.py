@@ -59,7 +59,7 @@ def test_the_first_conversation_that_raises_is_told(encoder: Encoder, num_thread
 def test_a_signal_in_the_first_call_of_a_process_is_no_panic() -> None:
     # It arrives while the text is encoded, before there has ever been an array.
     program = """
-import signal, fasttok
+import signal, numpy, fasttok
 def raising(*_):
     raise KeyboardInterrupt
 encoder = fasttok.Encoder("kimi-k2.5")

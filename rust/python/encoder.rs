@@ -3,7 +3,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
@@ -13,6 +12,7 @@ use crate::chat::templates::Template;
 use crate::encoder;
 use crate::encoder::{EncodeOptions, Input, batch};
 use crate::error::{Error, ErrorKind};
+use crate::python::arrays::load_numpy;
 use crate::python::convert::{self, Kept, Refusal, Strings};
 use crate::python::encoded::{EncodedBatch, EncodedConversation, Masked};
 use crate::python::error::to_pyerr;
@@ -40,6 +40,7 @@ impl Encoder {
         messages: &Bound<'_, PyAny>,
         given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<EncodedConversation> {
+        load_numpy(messages.py())?;
         let encoded = self.with_input(
             "encode_conversation",
             &[&ENCODE_OPTIONS[..], &["tools"]].concat(),
@@ -105,7 +106,6 @@ impl Encoder {
             encoder::Encoder::from_model(model, template.map_err(|error| error.at("template"))?)
         };
         let core = py.detach(load).map_err(|error| to_pyerr(py, &error))?;
-        load_numpy(py)?;
         Ok(Self {
             core: Arc::new(core),
             model: model.to_owned(),
@@ -158,6 +158,7 @@ impl Encoder {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<EncodedBatch> {
         let py = conversations.py();
+        load_numpy(py)?;
         let kept = Kept::default();
         let strings = Strings::new(&kept);
         let options = Options::read(
@@ -260,13 +261,6 @@ impl Encoder {
     fn _rebuild(class: &Bound<'_, PyType>, model: &str, template: Option<&str>) -> PyResult<Self> {
         Self::new(class.py(), model, template)
     }
-}
-
-/// Loads numpy and its C interface now. The first array would, and what is raised meanwhile, as by Ctrl-C, would be a panic there.
-fn load_numpy(py: Python<'_>) -> PyResult<()> {
-    py.import("numpy")?;
-    PyArray1::<u8>::zeros(py, 0, false);
-    Ok(())
 }
 
 /// The encoder of each model that `encode_conversation` was asked for.

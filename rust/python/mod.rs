@@ -4,6 +4,7 @@
 // pyo3's macros expand to unsafe code; nothing in this folder writes any.
 #![allow(unsafe_code)]
 
+mod arrays;
 mod convert;
 mod dataset;
 mod encoded;

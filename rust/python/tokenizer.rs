@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString};
 
 use crate::error::{Error, ErrorKind};
+use crate::python::arrays::load_numpy;
 use crate::python::encoder::Encoder;
 use crate::python::error::to_pyerr;
 use crate::tokenizer::{self, Scratch, TokenId};
@@ -34,6 +35,7 @@ impl Tokenizer {
             to_pyerr(py, &Error::new(ErrorKind::Conversation, message).at("text"))
         })?;
         let encoder = self.0.get().core();
+        load_numpy(py)?;
         let ids = py.detach(|| {
             let mut ids = Vec::new();
             let mut scratch = encoder.checkout();

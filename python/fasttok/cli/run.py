@@ -18,9 +18,9 @@ def run(
     failures: tuple[type[Exception], ...] = (),
     help_of: str | None = None,
 ) -> int:
-    """Runs `app` and returns its exit status: 130 after Ctrl-C; 2, and one line on stderr, if an argument is wrong, or for an
-    `OSError` or one of `failures`. `arguments` are those of the process if None; `help_of` is the command whose help tells
-    more, if it is not `name`.
+    """Runs `app` and returns its exit status: 130 after Ctrl-C; 2, and one line on stderr, if an argument is wrong, or
+    for an `OSError` or one of `failures`. `arguments` are those of the process if None; `help_of` is the command whose
+    help tells more, if it is not `name`.
     """
     escape_what_cannot_be_shown()
     given = sys.argv[1:] if arguments is None else arguments
