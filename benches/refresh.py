@@ -1,6 +1,7 @@
-"""Measures the figures of the README's section on speed anew: `python benches/refresh.py`.
+"""Measures the figures of the README's section on speed anew: `python benches/refresh.py TRAJECTORIES`.
 
-Writes the table into the README, and both pictures into `docs/images/`. What is installed is what is measured.
+Writes both tables into the README, of the examples and of the trajectories, a JSONL file, and both pictures into
+`docs/images/`. What is installed is what is measured.
 """
 
 import re
@@ -11,7 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 IMAGES = ROOT / "docs" / "images"
-TABLE = re.compile(r"(?<=<!-- measured -->\n```text\n)(?:(?!```).*\n)*")
+# What each table is of.
+EXAMPLES, TRAJECTORIES = "examples", "trajectories"
 
 
 def measured(*options: str | Path) -> str:
@@ -19,12 +21,23 @@ def measured(*options: str | Path) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
 
 
+def with_table(readme: str, of: str, table: str) -> str:
+    place = re.compile(rf"(?<=<!-- measured: {of} -->\n```text\n)(?:(?!```).*\n)*")
+    if not place.search(readme):
+        sys.exit(f"error: README.md: expected a table below <!-- measured: {of} -->")
+    return place.sub(lambda _: table, readme, count=1)
+
+
 def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: python benches/refresh.py TRAJECTORIES")
     readme = README.read_text(encoding="utf-8")
-    if not TABLE.search(readme):
-        sys.exit("error: README.md: expected a table below <!-- measured -->")
-    table = measured("--plot", IMAGES / "speed.svg")
-    README.write_text(TABLE.sub(lambda _: table, readme, count=1), encoding="utf-8")
+    for of in (EXAMPLES, TRAJECTORIES):
+        with_table(readme, of, "")
+    readme = with_table(readme, EXAMPLES, measured("--plot", IMAGES / "speed.svg"))
+    against = ("--against", "tiktoken,gigatoken,splintr")
+    readme = with_table(readme, TRAJECTORIES, measured("--data", sys.argv[1], *against))
+    README.write_text(readme, encoding="utf-8")
     measured("--scaling", "--plot", IMAGES / "scaling.svg")
 
 

@@ -27,8 +27,8 @@ from rich.table import Table
 from timing import MeasurementError
 
 import fasttok
-from fasttok.cli.output import visible
-from fasttok.cli.run import run
+from fasttok.cli.output import counted, visible, write
+from fasttok.cli.run import INTERRUPTED, run
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "trajectories.jsonl"
 
@@ -110,7 +110,7 @@ TARGETS = (
     ),
     Target(
         "prepare",
-        "`fasttok prepare` whole process on the trajectories ×10 (380 MB), against in-memory encode of the same",
+        "`fasttok prepare` whole process on the conversations ×10, against in-memory encode of the same",
         "0.5 ×",
         "0.8 ×",
         "{:.2f} ×",
@@ -305,7 +305,7 @@ def targets(
     lines = conversation_lines(trajectories)
     console.print(
         f"{len(lines):,} conversations, {sum(map(len, lines)) / 1e6:,.1f} MB of JSONL, {measurements.MODEL}, "
-        f"medians of {rounds} rounds (least to most), {os.cpu_count()} cores",
+        f"medians of {counted(rounds, 'round')} (least to most), {os.cpu_count()} cores",
         soft_wrap=True,
     )
     load = load_of_machine()
@@ -346,7 +346,10 @@ def targets(
 
 
 def main() -> int:
-    return run(app, "benches/targets.py", failures=(MeasurementError, fasttok.FasttokError))
+    status = run(app, "benches/targets.py", failures=(MeasurementError, fasttok.FasttokError))
+    if status == INTERRUPTED:
+        write(sys.stderr, "stopped\n")
+    return status
 
 
 if __name__ == "__main__":

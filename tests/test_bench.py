@@ -383,6 +383,17 @@ def test_a_conversation_that_cannot_be_encoded_is_one_line(tmp_path: Path, capsy
     assert capsys.readouterr().err.startswith(f"error: {path}: conversations[0].messages[0].content: expected ")
 
 
+def test_conversations_that_the_model_cannot_read_are_left_out_and_named(
+    chats: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with chats.open("a") as file:
+        file.write('\n{"messages": [{"role": "user", "content": 5}]}')
+    assert main(["--data", str(chats), "--against", "tiktoken", "--threads", "1", "--rounds", "1"]) == 0
+    assert (
+        "left out: 1 of 3 conversations; the first is conversations[2].messages[0].content: " in capsys.readouterr().out
+    )
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     options = ["--rounds", "100000", "--threads", "1", "--against", "tiktoken", "--json", "out.json"]

@@ -38,6 +38,8 @@ HEADINGS: dict[Kind, str] = {
 # what the figures need beside the longest bar.
 WIDTH, TOP, AXIS, LINE, ROW, LABELS, VALUES = 11.0, 1.2, 0.5, 0.2, 0.36, 2.45, 2.3
 BARS = WIDTH - LABELS - 0.3
+# As many letters of a title fit in its usual size.
+TITLE_LETTERS = 72
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -50,7 +52,8 @@ def save(figure: Figure, path: Path) -> None:
 
 def written_around(figure: Figure, title: str, subtitle: str, footnotes: Sequence[str]) -> None:
     height = figure.get_figheight()
-    figure.text(0.25 / WIDTH, 1 - 0.28 / height, title, size=17, weight="bold", color=INK, va="top")
+    size = min(17.0, 17.0 * TITLE_LETTERS / len(title))
+    figure.text(0.25 / WIDTH, 1 - 0.28 / height, title, size=size, weight="bold", color=INK, va="top")
     figure.text(0.25 / WIDTH, 1 - 0.72 / height, subtitle, size=11.5, color=FAINT, va="top")
     figure.text(0.25 / WIDTH, 0.14 / height, "\n".join(footnotes), size=9, color=FAINT, va="bottom", linespacing=1.5)
 

@@ -19,6 +19,8 @@ from fasttok.bench.report import comparison_report, scaling_report, write_report
 from fasttok.bench.scaling import CHARACTERS, run_scaling
 from fasttok.bench.table import comparison_table, print_page, scaling_table
 from fasttok.bench.whole_file import check_place
+from fasttok.bench.workload import encodable
+from fasttok.cli.output import counted
 
 PICTURES = (".svg", ".png", ".pdf")
 MOST_THREADS = 256
@@ -26,7 +28,7 @@ DEFAULT_MODEL = "kimi-k2.5"
 DEFAULT_ROUNDS = 5
 DEFAULT_BUDGET = 20.0
 READING = (
-    "fasttok = 1: the time over the same conversations, divided by fasttok's",
+    "fasttok = 1: the time over the same conversations, divided by fasttok's in the same round; medians",
     "first pass: by one that has seen no text yet, divided by fasttok's own first pass",
 )
 
@@ -60,7 +62,8 @@ def bench(
     data: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Conversations to encode: JSONL, .gz and .zst are fine. By default the examples."
+            metavar="FILE",
+            help="Conversations to encode: JSONL, .gz and .zst are fine. By default the examples.",
         ),
     ] = None,
     model: Annotated[
@@ -119,8 +122,9 @@ def bench(
 
     A library that is not installed is named and left out; pip install 'fasttok-kimi[bench]' brings all.
 
-    Ids are compared before anything is timed. A conversation whose ids differ is reported, and is not timed. Then all
-    run in turns: one round to warm up, and five that count. The figures are medians, in MB of rendered text a second.
+    Ids are compared before anything is timed. A conversation whose ids differ, or that the model cannot read, is
+    reported, and is not timed. Then all run in turns: one round to warm up, and five that count. The figures are
+    medians, in MB of rendered text a second.
 
     \b
     Example:
@@ -148,12 +152,13 @@ def bench(
     # Those with one pool for the whole process read this when they start it.
     os.environ["RAYON_NUM_THREADS"] = str(max(counts))
 
-    conversations = read_conversations(data)
+    read = read_conversations(data)
     source = EXAMPLES_NAME if data is None else data.name
     encoder = Encoder(model)
     here = machine()
     command = command_line(data, model, against, threads, rounds, hf_model, scaling, budget)
     try:
+        conversations, refused = encodable(encoder, read)
         with shown_steps() as steps:
             if scaling:
                 figures = run_scaling(encoder, conversations, rounds, budget, hf_model, steps)
@@ -163,9 +168,10 @@ def bench(
         raise BenchError(f"{data or EXAMPLES_NAME}: {error}") from None
     if isinstance(figures, Comparison):
         lines = facts(figures, encoder, source, here, command)
-        table, below, report = comparison_table(figures), [*notes(figures), "", *lines], comparison_report(figures)
+        below = [*refused, *notes(figures), "", *lines]
+        table, report = comparison_table(figures), comparison_report(figures)
     else:
-        lines = [*figures.notes, *scaling_facts(encoder, here, command)]
+        lines = [*refused, *figures.notes, *scaling_facts(encoder, here, command)]
         table, below, report = scaling_table(figures), lines, scaling_report(figures)
     # The file comes first: it has all that the page shows.
     if json is not None:
@@ -234,7 +240,7 @@ def facts(comparison: Comparison, encoder: Encoder, source: str, here: Machine, 
     workload = comparison.workload
     tokens = sum(map(len, workload.ids))
     return [
-        f"{source}: {len(workload):,} conversations, {sum(workload.sizes) / 1e6:,.1f} MB of rendered text, "
+        f"{source}: {counted(len(workload), 'conversation')}, {sum(workload.sizes) / 1e6:,.1f} MB of rendered text, "
         f"{tokens:,} tokens; {encoder.template}",
         f"{described(here)}; {command}",
     ]

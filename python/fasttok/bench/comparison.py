@@ -15,6 +15,7 @@ from fasttok.bench.progress import Steps
 from fasttok.bench.timing import Timed, run_rounds
 from fasttok.bench.vocabulary import Vocabulary
 from fasttok.bench.workload import Workload
+from fasttok.cli.output import counted
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,6 @@ def timed_comparison(
                 reference = fasttok_over(found.equal, count, first_pass)
                 shown.append(Timed(name, peer, found.equal, count, first_pass, reference=reference))
     runs = [*own.values(), *(one for one in shown if one.reference)]
-    steps.begin(f"timing, {rounds} rounds and one to warm up", len(runs) * (rounds + 1))
+    steps.begin(f"timing, {counted(rounds, 'round')} and one to warm up", len(runs) * (rounds + 1))
     run_rounds(runs, rounds, steps.done)
     return Comparison(workload, shown, not_timed, equality)

@@ -11,7 +11,7 @@ from fasttok.bench.comparison import Comparison
 from fasttok.bench.contender import Kind
 from fasttok.bench.scaling import Point, Scaling
 from fasttok.bench.timing import Spread, Timed
-from fasttok.cli.output import visible, write
+from fasttok.cli.output import counted, visible, write
 
 # Where nobody says how wide the page is; a line of the README fits.
 PAGE_WIDTH = 100
@@ -42,7 +42,7 @@ def number(value: float) -> str:
 
 
 def threads(count: int) -> str:
-    return "1 thread" if count == 1 else f"{count} threads"
+    return counted(count, "thread")
 
 
 def comparison_table(comparison: Comparison) -> Group:

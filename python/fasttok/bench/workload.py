@@ -6,8 +6,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttok import Encoder
+from fasttok import Encoder, FasttokError
 from fasttok.bench.conversations import Conversation
+from fasttok.cli.output import counted
+
+
+def encodable(encoder: Encoder, conversations: Sequence[Conversation]) -> tuple[list[Conversation], list[str]]:
+    """Those that the model can read, and what is to be said of the others. Raises FasttokError if it can read none."""
+    kept: list[Conversation] = []
+    reasons: list[str] = []
+    for index, conversation in enumerate(conversations):
+        try:
+            encoder.encode_batch([conversation], num_threads=1)
+        except FasttokError as error:
+            reasons.append(str(error).replace("conversations[0]", f"conversations[{index}]", 1))
+        else:
+            kept.append(conversation)
+    if reasons and not kept:
+        encoder.encode_batch(conversations)
+    count = f"{len(reasons):,} of {counted(len(conversations), 'conversation')}"
+    return kept, [f"left out: {count}; the first is {reasons[0]}"] if reasons else []
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@ def visible(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
+def counted(count: int, thing: str) -> str:
+    return f"1 {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
 def write(stream: TextIO, text: str) -> None:
     """Writes at once. That the reader has gone away, as `head` does, is no reason to stop a job.
 

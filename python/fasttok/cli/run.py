@@ -26,7 +26,7 @@ def run(
     given = sys.argv[1:] if arguments is None else arguments
     try:
         return app(given, prog_name=name, standalone_mode=False) or 0
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except typer.TyperException as error:
         write_error(f"{error.format_message()} (see {help_of or name} --help)")
