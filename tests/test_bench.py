@@ -214,7 +214,7 @@ def test_the_whole_command(
     capfd.readouterr()
     assert main([*options, *picture]) == 0
     output, errors = capfd.readouterr()
-    steps = ("loading the libraries", "comparing ids with ", "timing, 1 rounds")
+    steps = ("loading the libraries", "comparing ids with ", "timing, 1 round")
     assert all(line.startswith(steps) for line in errors.splitlines()), errors
     assert "  fasttok " in output
     figures = json.loads(report.read_text())
