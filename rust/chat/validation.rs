@@ -260,7 +260,7 @@ fn check_message(message: &Message<'_>, view: View, add: &mut impl FnMut(Finding
 fn check_calls(calls: &[ToolCall<'_>], view: View, add: &mut impl FnMut(Finding)) {
     let mut ids: FxHashMap<&str, usize> = FxHashMap::default();
     for (index, call) in calls.iter().enumerate() {
-        // Most messages make one call, which no map need be made for.
+        // Most messages make one call, and need no map.
         if let Some(id) = call.id.filter(|id| !id.is_empty() && calls.len() > 1)
             && let Some(first) = ids.insert(id, index)
         {

@@ -10,7 +10,7 @@ use std::thread;
 use crate::encoder::crew::{Crew, Item, Job, Work};
 use crate::error::Result;
 
-/// More threads than any one machine has use for. Each has a cache of 3 MiB, so a slip such as 60,000 would be costly.
+/// More threads than any one machine has use for. Each has caches of 4 MB and more, so a slip such as 60,000 would be costly.
 const MOST_THREADS: usize = 256;
 
 /// Items that wait for each other thread while the one that reads works too: enough for them to last until it is done with

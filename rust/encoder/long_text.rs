@@ -55,8 +55,8 @@ struct EncodedTask {
 }
 
 impl EncodedTask {
-    /// Room for what will become of a task. It is made by the thread that gives the memory back, and used again by it; a thread
-    /// of one call has only new memory to offer.
+    /// Room for what will become of a task. The thread that posts the task makes it, which also frees it and uses it again;
+    /// memory of a thread that helps would be new in every call.
     fn of(task: &[Part]) -> Self {
         let text_len: usize = task.iter().map(|part| part.text.len()).sum();
         Self {

@@ -41,7 +41,7 @@ pub enum Spelled {
     AsTokens,
 }
 
-/// What one thread keeps from call to call: pieces already encoded, and memory. It never changes a result.
+/// What one thread keeps from call to call with one tokenizer: pieces already encoded, and memory. It never changes a result.
 #[derive(Default)]
 pub struct Scratch {
     cache: PieceCache,
