@@ -1,5 +1,5 @@
-//! What must hold for every conversation, on 50,000 random ones, under random options and every template: nearly well-formed
-//! ones, and JSON of any shape.
+//! What must hold for every conversation, on 50,000 random ones, under random options and every template: nearly
+//! well-formed ones, and JSON of any shape.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

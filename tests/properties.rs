@@ -202,8 +202,8 @@ proptest! {
     }
 }
 
-/// Long enough to be shared among threads, with all that separates what is encoded on its own: messages, special tokens that
-/// a text spells out, and the reference's cuts.
+/// Long enough to be shared among threads, with all that separates what is encoded on its own: messages, special tokens
+/// that a text spells out, and the reference's cuts.
 #[test]
 fn threads_that_share_a_conversation_write_what_one_writes() {
     let line = "Some words, <|im_end|> and 12345 more: 你好 <think>\n";

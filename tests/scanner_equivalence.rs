@@ -17,8 +17,8 @@ use std::collections::HashSet;
 use fancy_regex::{Regex, RegexBuilder};
 use fasttok::tokenizer::pretokenizer::{PATTERN, pretokenize, pretokenize_plainly};
 
-/// At least one character of every cell, and of a cell that reaches beyond ASCII also one of two bytes or more, since the
-/// scanner reads those by another path.
+/// At least one character of every cell, and of a cell that reaches beyond ASCII also one of two bytes or more, since
+/// the scanner reads those by another path.
 const REPRESENTATIVES: [char; 38] = [
     's',
     '\u{17F}',
@@ -73,8 +73,8 @@ const GAPS: [char; 8] = [' ', '\u{3000}', '\r', '\n', '!', 'a', '7', '\u{3007}']
 
 /// The regexes that tell the cells apart: each class and literal of the pattern.
 ///
-/// Merged, because the pattern never tells them apart: `s t m d` all end a contraction after one letter; `r v` both want
-/// an `e` next, and the `e` of `'re` is that of `'ve`; the two letters of `'ll` are one literal.
+/// Merged, because the pattern never tells them apart: `s t m d` all end a contraction after one letter; `r v` both
+/// want an `e` next, and the `e` of `'re` is that of `'ve`; the two letters of `'ll` are one literal.
 const PREDICATES: [&str; 14] = [
     r"\p{Han}",
     r"\p{L}",
@@ -274,8 +274,9 @@ fn longer_strings_of_gaps() {
     println!("{} strings", Reference::new().check_all(&GAPS, 6));
 }
 
-/// The fast scanner looks at 64 bytes, and must know what it cannot know from them: all short strings, at each place where
-/// the block ends in or near them. The plain scanner, which knows no blocks, is held to the pattern by the other tests.
+/// The fast scanner looks at 64 bytes, and must know what it cannot know from them: all short strings, at each place
+/// where the block ends in or near them. The plain scanner, which knows no blocks, is held to the pattern by the other
+/// tests.
 #[test]
 fn all_short_strings_where_a_block_ends() {
     let before = "A b.C d'e 1 f ".repeat(5);

@@ -57,7 +57,7 @@ def test_the_first_conversation_that_raises_is_told(encoder: Encoder, num_thread
 
 
 def test_a_signal_in_the_first_call_of_a_process_is_no_panic() -> None:
-    # It arrives while the text is encoded, before there has ever been an array.
+    # It arrives while the text is encoded.
     program = """
 import signal, numpy, fasttok
 def raising(*_):
@@ -75,6 +75,24 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "interrupted\n"
+
+
+def test_what_is_raised_while_numpy_is_loaded_is_no_panic() -> None:
+    program = """
+import numpy.lib, fasttok
+class Interrupted:
+    def __init__(self, *_):
+        raise KeyboardInterrupt
+version, numpy.lib.NumpyVersion = numpy.lib.NumpyVersion, Interrupted
+encoder = fasttok.Encoder("kimi-k2.5")
+try:
+    encoder.tokenizer.encode_ordinary("a")
+except KeyboardInterrupt:
+    numpy.lib.NumpyVersion = version
+    print("interrupted", encoder.tokenizer.encode_ordinary("a").tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "interrupted [64]\n"
 
 
 def test_one_encoder_serves_many_threads(encoder: Encoder) -> None:

@@ -1,8 +1,8 @@
 //! A conversation, read from JSON in OpenAI's spelling.
 //!
 //! Reading checks the types; what only one template cannot render is that template's error. What the references would
-//! lose or garble without a word (a dict as content, a bare string among content parts, arguments that are a list) is an
-//! error here; a null is absent, at every level.
+//! lose or garble without a word (a dict as content, a bare string among content parts, arguments that are a list) is
+//! an error here; a null is absent, at every level.
 
 use crate::chat::json::{Object, Spacing, Value};
 use crate::error::{Error, ErrorKind, Result};

@@ -1,8 +1,8 @@
 //! A conversation as the rows that training on all its reasoning takes.
 //!
-//! Some templates show reasoning only since the last answer, so a finished conversation has lost most of it. Serving showed
-//! it all, turn by turn, in prompts that differ. Each row here is such a prompt, grown to the answer that ends it: every
-//! assistant message is trained in one row, after just the text that the model had before it.
+//! Some templates show reasoning only since the last answer, so a finished conversation has lost most of it. Serving
+//! showed it all, turn by turn, in prompts that differ. Each row here is such a prompt, grown to the answer that ends
+//! it: every assistant message is trained in one row, after just the text that the model had before it.
 
 use crate::chat::conversation::{Conversation, Message};
 
@@ -80,7 +80,8 @@ mod tests {
     use super::*;
     use crate::chat::json::Value;
 
-    /// One letter a message: u user, t tool; c a call, C a call with reasoning; a an answer, A an answer with reasoning.
+    /// One letter a message: u user, t tool; c a call, C a call with reasoning; a an answer, A an answer with
+    /// reasoning.
     fn rows_of(pattern: &str) -> Vec<(usize, usize, usize)> {
         let message = |letter: char| {
             let role = match letter {

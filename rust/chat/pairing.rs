@@ -1,8 +1,8 @@
 //! Which result answers which call.
 //!
-//! A result answers the latest call of its id that has no result yet, and of calls with one id in one message the first: ids
-//! may come back in later messages, and do, in logs of several sessions. A result without an id answers the first call
-//! without a result of the last message with calls.
+//! A result answers the latest call of its id that has no result yet, and of calls with one id in one message the
+//! first: ids may come back in later messages, and do, in logs of several sessions. A result without an id answers the
+//! first call without a result of the last message with calls.
 
 use rustc_hash::FxHashMap;
 
@@ -56,8 +56,8 @@ pub struct Pairing {
 }
 
 impl Pairing {
-    /// The pairing of `messages` as a template sees them: only one that names calls by their function reads the `id` of a
-    /// result. An empty id is none.
+    /// The pairing of `messages` as a template sees them: only one that names calls by their function reads the `id` of
+    /// a result. An empty id is none.
     #[must_use]
     pub fn of(messages: &[Message<'_>], calls_named_by: CallsNamedBy) -> Self {
         let mut pairing = Self::default();

@@ -1,7 +1,7 @@
 //! The ids of tool calls, which in the K2 family are all that the model sees of a function's name.
 //!
-//! Kimi models write `functions.⟨name⟩:⟨n⟩`, n counting the calls of the whole conversation from 0. An id from elsewhere, such
-//! as `call_9f3c`, takes the name away.
+//! Kimi models write `functions.⟨name⟩:⟨n⟩`, n counting the calls of the whole conversation from 0. An id from
+//! elsewhere, such as `call_9f3c`, takes the name away.
 
 use crate::chat::conversation::{Conversation, Message};
 use crate::chat::pairing::Pairing;
@@ -52,8 +52,8 @@ pub fn canonical(messages: &[Message<'_>], numbering: Numbering) -> Vec<Option<S
         .collect()
 }
 
-/// The conversation with `ids` in place of its own, in calls and in the results that answer them. A result that answers no call
-/// keeps its id.
+/// The conversation with `ids` in place of its own, in calls and in the results that answer them. A result that answers
+/// no call keeps its id.
 #[must_use]
 pub fn renamed<'v>(
     conversation: &Conversation<'v>,

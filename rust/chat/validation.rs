@@ -1,7 +1,8 @@
 //! What is odd in a conversation and renders all the same.
 //!
-//! A template prints a result that answers no call as willingly as one that does. Each oddity is a [`Finding`]: a stable
-//! code, a message and a place. What cannot be rendered at all is an error of reading or of the template, and not here.
+//! A template prints a result that answers no call as willingly as one that does. Each oddity is a [`Finding`]: a
+//! stable code, a message and a place. What cannot be rendered at all is an error of reading or of the template, and
+//! not here.
 
 use std::borrow::Cow;
 
@@ -49,7 +50,8 @@ pub enum FindingCode {
     InlineThink,
     /// A training flag or weight on a message that never trains.
     IgnoredFlag,
-    /// A null that counts as absent here, and that some template of a model prints or takes for an image. One a conversation.
+    /// A null that counts as absent here, and that some template of a model prints or takes for an image. One a
+    /// conversation.
     NullPadding,
 }
 
@@ -149,8 +151,8 @@ pub struct View {
     pub tool_nulls: ToolNulls,
 }
 
-/// All that is odd in a conversation: first what single messages hold, in their order, then what calls and results make of each
-/// other, then the tools.
+/// All that is odd in a conversation: first what single messages hold, in their order, then what calls and results make
+/// of each other, then the tools.
 #[must_use]
 pub fn findings(conversation: &Conversation<'_>, view: View) -> Vec<Finding> {
     let mut found = Vec::new();

@@ -1,14 +1,15 @@
 //! Files to files: conversations in JSONL to training records, in constant memory.
 //!
-//! One thread reads the next chunk of lines and one writes the last, while the others encode the present one. Chunks are
-//! written in order, so the output does not depend on the number of threads. Every line is accounted for: written, skipped with a reason,
-//! or failed with file, line and path.
+//! One thread reads the next chunk of lines and one writes the last, while the others encode the present one. Chunks
+//! are written in order, so the output does not depend on the number of threads. Every line is accounted for: written,
+//! skipped with a reason, or failed with file, line and path.
 
 mod reader;
+mod record;
+mod summary;
 mod writer;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -19,18 +20,17 @@ use std::thread;
 use std::time::Duration;
 
 use reader::{Line, Lines};
+use record::{Outcome, encode_line};
 use rustc_hash::FxHashSet;
+pub use summary::Summary;
 use writer::PendingFile;
 
-use crate::chat::conversation::Conversation;
 use crate::chat::json::{Object, Spacing, Value};
-use crate::chat::mask::MaskPolicy;
 use crate::chat::validation::Finding;
 use crate::encoder::batch;
 use crate::encoder::crew::Crew;
-use crate::encoder::encoded::{EncodedConversation, LeftOut, Notices};
 use crate::encoder::long_text::{Helpers, LongText};
-use crate::encoder::{EncodeOptions, Encoder, Scratch};
+use crate::encoder::{EncodeOptions, Encoder};
 use crate::error::{Error, ErrorKind, Place, Result};
 
 /// The records, in the output folder.
@@ -48,9 +48,6 @@ const CHUNK_BYTES: usize = 8 << 20;
 
 /// How long `report` may have to wait for its next call when an input has nothing to give, as a pipe or a network disk.
 const LONGEST_SILENCE: Duration = Duration::from_millis(200);
-
-/// How many failures the summary quotes; [`REJECTED_FILE`] has all of them.
-const QUOTED_FAILURES: usize = 10;
 
 /// What to prepare, and how.
 #[derive(Clone, Debug)]
@@ -76,61 +73,6 @@ pub struct Progress {
     pub bytes: u64,
     /// Bytes of all inputs.
     pub total_bytes: u64,
-}
-
-/// What became of every line. `records == written + skipped + failed`, and each of the last two has its reasons.
-#[derive(Clone, Debug, Default)]
-pub struct Summary {
-    /// Lines read.
-    pub records: u64,
-    /// Records written.
-    pub written: u64,
-    /// Lines of the output: one a record, or more where reasoning is expanded.
-    pub rows: u64,
-    /// Lines skipped, by reason.
-    pub skipped: BTreeMap<&'static str, u64>,
-    /// Rows left out of records that were written, by reason; where reasoning is expanded a record has several.
-    pub skipped_rows: BTreeMap<&'static str, u64>,
-    /// Lines that failed, by the kind of error.
-    pub failed: BTreeMap<&'static str, u64>,
-    /// The first failures, with their places.
-    pub failures: Vec<Error>,
-    /// Tokens written.
-    pub tokens: u64,
-    /// Tokens that train.
-    pub trained_tokens: u64,
-    /// Records without a token that trains; they are written like the others.
-    pub untrained_records: u64,
-    /// Records with a call whose id hides the name of its function.
-    pub hidden_tool_name_records: u64,
-    /// Records of which tokens were left out because they were too long.
-    pub cut_records: u64,
-    /// Records in which the template does not show reasoning that the messages have.
-    pub dropped_reasoning_records: u64,
-    /// Records in which text of a message became special tokens, as in the reference.
-    pub control_string_records: u64,
-    /// Records written in which something is odd, by the code of the finding; [`FINDINGS_FILE`] has all of them.
-    pub findings: BTreeMap<&'static str, u64>,
-}
-
-/// What became of one line.
-enum Outcome {
-    Written(Record),
-    Skipped(&'static str),
-    Failed(Error),
-}
-
-/// The rows of one line of the input, as they are written.
-#[derive(Default)]
-struct Record {
-    lines: Vec<u8>,
-    rows: u64,
-    left_out: Vec<LeftOut>,
-    findings: Vec<Finding>,
-    tokens: u64,
-    trained_tokens: u64,
-    /// Those of all rows together.
-    notices: Notices,
 }
 
 /// Encodes every conversation of the inputs. The files in the output folder get their names only when all is written.
@@ -227,7 +169,7 @@ fn encode_chunk(
         || encoder.checkout(),
         |scratch, crew: &Crew<(), LongText<'_>>, index| {
             let helpers = (threads > 1).then_some(crew as &dyn Helpers<'_>);
-            encode_line(encoder, options, &chunk[index], scratch, helpers)
+            encode_line(encoder, options.encode, &chunk[index], scratch, helpers)
         },
         |scratch| scratch.tokenizer(),
     )
@@ -336,31 +278,6 @@ impl<'o> Sink<'o> {
     }
 }
 
-impl Summary {
-    fn count_written(&mut self, record: &Record) {
-        for reason in &record.left_out {
-            *self.skipped_rows.entry(reason.as_str()).or_default() += 1;
-        }
-        self.written += 1;
-        self.rows += record.rows;
-        self.tokens += record.tokens;
-        self.trained_tokens += record.trained_tokens;
-        self.untrained_records += u64::from(record.trained_tokens == 0);
-        let notices = record.notices;
-        self.hidden_tool_name_records += u64::from(notices.hidden_tool_names > 0);
-        self.cut_records += u64::from(notices.cut_tokens > 0);
-        self.dropped_reasoning_records += u64::from(notices.dropped_reasoning > 0);
-        self.control_string_records += u64::from(notices.control_strings > 0);
-    }
-
-    fn count_failed(&mut self, error: Error) {
-        *self.failed.entry(error.kind().as_str()).or_default() += 1;
-        if self.failures.len() < QUOTED_FAILURES {
-            self.failures.push(error);
-        }
-    }
-}
-
 fn total_bytes(inputs: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {
         let metadata = fs::metadata(path).and_then(|metadata| {
@@ -387,8 +304,8 @@ fn opened(file: &mut Option<PendingFile>, path: PathBuf) -> Result<&mut PendingF
     }
 }
 
-/// No input at all is a slip, such as a pattern that matched nothing; a file given twice would count twice in training, and
-/// one that is also an output would be lost.
+/// No input at all is a slip, such as a pattern that matched nothing; a file given twice would count twice in training,
+/// and one that is also an output would be lost.
 fn refuse_clashes(options: &PrepareOptions<'_>) -> Result<()> {
     if options.inputs.is_empty() {
         let message = "expected at least one file, found none";
@@ -442,78 +359,6 @@ fn chunked(mut lines: Lines) -> impl Iterator<Item = Vec<Line>> {
         }
         (!chunk.is_empty()).then_some(chunk)
     })
-}
-
-fn encode_line<'e>(
-    encoder: &'e Encoder,
-    options: &PrepareOptions<'_>,
-    line: &Line,
-    scratch: &mut Scratch,
-    helpers: Option<&dyn Helpers<'e>>,
-) -> Outcome {
-    let text = match &line.text {
-        Ok(text) => text,
-        Err(error) => return Outcome::Failed(error.clone()),
-    };
-    // What JSON allows between its values.
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
-    if text.iter().all(is_blank) {
-        return Outcome::Skipped("blank line");
-    }
-    match encode_record(encoder, options.encode, text, scratch, helpers) {
-        Ok(record) => match record.left_out.first() {
-            Some(reason) if record.rows == 0 => Outcome::Skipped(reason.as_str()),
-            _ => Outcome::Written(record),
-        },
-        Err(error) => Outcome::Failed(error),
-    }
-}
-
-/// One record of the input to the lines of its rows.
-fn encode_record<'e>(
-    encoder: &'e Encoder,
-    options: EncodeOptions<'_>,
-    text: &[u8],
-    scratch: &mut Scratch,
-    helpers: Option<&dyn Helpers<'e>>,
-) -> Result<Record> {
-    let value = Value::from_json(text)?;
-    let Some(entries) = value.as_object() else {
-        let message = format!("expected an object with `messages`, found {}", value.kind());
-        return Err(Error::new(ErrorKind::Conversation, message));
-    };
-    let conversation = Conversation::from_value(&value, None)?;
-    let id = entries.get("id").map(printed_id).transpose()?;
-    let mut record = Record::default();
-    encoder.for_each_row(&conversation, options, scratch, helpers, |row| match row {
-        Ok(row) => record.push(id.as_deref(), row, options.mask),
-        Err(reason) => record.left_out.push(reason),
-    })?;
-    Ok(record)
-}
-
-impl Record {
-    fn push(&mut self, id: Option<&str>, row: &mut EncodedConversation, mask: MaskPolicy) {
-        writer::write_record(id, row, mask, &mut self.lines);
-        self.rows += 1;
-        self.tokens += row.input_ids.len() as u64;
-        let trained = row.loss_mask.iter().map(|&trains| u64::from(trains));
-        self.trained_tokens += trained.sum::<u64>();
-        self.notices += row.notices;
-        // Every row has those of the whole conversation.
-        self.findings = std::mem::take(&mut row.findings);
-    }
-}
-
-/// The id of a record as JSON, which has no word for what Python calls NaN and Infinity.
-fn printed_id(id: &Value<'_>) -> Result<String> {
-    if !id.is_finite() {
-        let message = "expected an id that JSON can hold, found NaN or an infinity";
-        return Err(Error::new(ErrorKind::Conversation, message).at("id"));
-    }
-    let mut text = String::new();
-    id.write_json(Spacing::Compact, &mut text);
-    Ok(text)
 }
 
 /// A place, what was found there, and of which kind, as one line of JSON.

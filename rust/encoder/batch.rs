@@ -10,18 +10,36 @@ use std::thread;
 use crate::encoder::crew::{Crew, Item, Job, Work};
 use crate::error::Result;
 
-/// More threads than any one machine has use for. Each has caches of 4 MB and more, so a slip such as 60,000 would be costly.
+/// More threads than any one machine has use for. Each has caches of 4 MB and more, so a slip such as 60,000 would be
+/// costly.
 const MOST_THREADS: usize = 256;
 
-/// Items that wait for each other thread while the one that reads works too: enough for them to last until it is done with
-/// an item, though that may be several times as long as theirs.
+/// Items that wait for each other thread while the one that reads conversations works too: enough for them to last until it is done
+/// with an item, though that may be several times as long as theirs.
 const QUEUED: usize = 6;
+
+/// The threads of one call.
+#[derive(Clone, Copy)]
+pub(crate) struct Threads {
+    /// How many, the calling one included.
+    count: usize,
+    /// How many items wait for each of the others while the one that reads them works too.
+    queued: usize,
+}
+
+impl Threads {
+    /// So many, for items that have to be read, one by one.
+    pub(super) fn that_read(count: usize) -> Self {
+        let queued = QUEUED;
+        Self { count, queued }
+    }
+}
 
 /// Bytes of text that are worth a thread of their own, where one item has work for several.
 const TEXT_LEN: usize = 1 << 20;
 
-/// How many threads to use: `wanted`, or as many as the machine offers; never more than there is work for, by the number
-/// of `items` or the length of their text, and never more than 256, or none.
+/// How many threads to use: `wanted`, or as many as the machine offers; never more than there is work for, by the
+/// number of `items` or the length of their text, and never more than 256, or none.
 #[must_use]
 pub fn thread_count(
     wanted: Option<NonZero<usize>>,
@@ -48,7 +66,11 @@ pub(crate) fn ordered_map<S: Send, R: Send, J: Job>(
 ) -> Vec<R> {
     let mut rest = 0..items;
     let states = try_fold(
-        threads,
+        Threads {
+            count: threads,
+            // All are there already.
+            queued: usize::MAX,
+        },
         || rest.next().map(|_| Ok(())),
         at_once,
         || (state(), Vec::new()),
@@ -66,20 +88,20 @@ pub(crate) fn ordered_map<S: Send, R: Send, J: Job>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Applies `work` to the items that `next` yields, with their indices, and returns the states of the threads. `work` keeps
-/// its results in the state, whose items come in ascending order; a thread without an item helps with what others share, with
-/// the `scratch` of its state.
+/// Applies `work` to the items that `next` yields, with their indices, and returns the states of the threads. `work`
+/// keeps its results in the state, whose items come in ascending order; a thread without an item helps with what others
+/// share, with the `scratch` of its state.
 ///
-/// `next` is called on this thread alone, which also works whenever the others have enough to do; so an item need not exist
-/// before a thread is free for it, and reading the next ones goes on beside the work. What this thread does between two
-/// calls of `next`, waiting included, it does inside `apart`, which must call what it is given. After a failure, or when
-/// `go_on` says no, no further item is taken; `go_on` is asked before each, on every thread.
+/// `next` is called on this thread alone, which also works whenever `threads.queued` items wait for each other one; so an item
+/// need not exist before a thread is free for it, and reading the next ones goes on beside the work. What this thread
+/// does between two calls of `next`, waiting included, it does inside `apart`, which must call what it is given. After a
+/// failure, or when `go_on` says no, no further item is taken; `go_on` is asked before each, on every thread.
 ///
 /// # Errors
 /// That of the lowest index that fails, of `next` or of `work`, whatever the threads: items are taken in order, so all
 /// below it are done. [`ErrorKind::Interrupted`](crate::error::ErrorKind::Interrupted) if `go_on` said no.
 pub(crate) fn try_fold<T: Send, S: Send, J: Job>(
-    threads: usize,
+    threads: Threads,
     mut next: impl FnMut() -> Option<Result<T>>,
     apart: impl Fn(&mut (dyn FnMut() + Send)),
     state: impl Fn() -> S + Sync,
@@ -116,13 +138,13 @@ pub(crate) fn try_fold<T: Send, S: Send, J: Job>(
             state
         };
         // Where the system gives no more threads, those there are do the work.
-        let handles: Vec<_> = (1..threads)
+        let handles: Vec<_> = (1..threads.count)
             .map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok())
             .collect();
         let read_and_work = || {
             let mut index = 0;
-            // The last item that was read. This thread keeps it until there is another, so that a lone one stays where it
-            // was read: on a new thread all its memory would be new too.
+            // The last item that was read. This thread keeps it until there is another, so that a lone one stays where
+            // it was read: on a new thread all its memory would be new too.
             let mut kept = None;
             while !crew.has_failed() {
                 match next() {
@@ -138,7 +160,9 @@ pub(crate) fn try_fold<T: Send, S: Send, J: Job>(
                     None => break,
                 }
                 index += 1;
-                if let Some(item) = crew.item_if_more_than(QUEUED * handles.len()) {
+                if let Some(item) =
+                    crew.item_if_more_than(threads.queued.saturating_mul(handles.len()))
+                {
                     let mut item = Some(item);
                     apart(&mut || {
                         if let Some(item) = item.take() {
@@ -156,8 +180,8 @@ pub(crate) fn try_fold<T: Send, S: Send, J: Job>(
                 drain(&mut own);
             });
         };
-        // Python code that `next` runs may panic. The others are waited for apart even then: one of them may need what this
-        // thread has outside, as the GIL.
+        // Python code that `next` runs may panic. The others are waited for apart even then: one of them may need what
+        // this thread holds outside.
         let done = catch_unwind(AssertUnwindSafe(read_and_work));
         if done.is_err() {
             crew.fail(None);
@@ -182,6 +206,8 @@ pub(crate) fn at_once(work: &mut (dyn FnMut() + Send)) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -210,7 +236,7 @@ mod tests {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<S>> {
         let states = try_fold(
-            threads,
+            Threads::that_read(threads),
             next,
             at_once,
             || (S::default(), ()),
@@ -298,24 +324,41 @@ mod tests {
         assert_eq!(states, [false, false, false, true]);
     }
 
+    /// What this thread holds outside stands for the GIL: work needs it, so without `apart` all would wait for ever.
     #[test]
     fn what_next_throws_is_thrown_when_all_threads_are_done() {
         for threads in 1..5 {
-            let under_way = AtomicUsize::new(0);
+            let outside = Mutex::new(());
+            let held = RefCell::new(outside.lock().ok());
             let mut rest = 0..20;
             let next = || {
                 assert!(!rest.is_empty(), "an item that panics, as it should here");
                 rest.next().map(Ok)
             };
-            let work = |(): &mut (), _, _| {
-                under_way.fetch_add(1, Ordering::SeqCst);
-                thread::yield_now();
-                under_way.fetch_sub(1, Ordering::SeqCst);
+            let apart = |work: &mut (dyn FnMut() + Send)| {
+                held.take();
+                work();
+                held.replace(outside.lock().ok());
+            };
+            let work = |(): &mut (), _: &Crew<i32, NoJob>, _, _| {
+                drop(outside.lock());
                 Ok(())
             };
-            let thrown = catch_unwind(AssertUnwindSafe(|| fold(threads, next, work, &|| true)));
+            let thrown = catch_unwind(AssertUnwindSafe(|| {
+                try_fold(
+                    Threads {
+                        count: threads,
+                        queued: 1,
+                    },
+                    next,
+                    apart,
+                    || (),
+                    work,
+                    |scratch| scratch,
+                    &|| true,
+                )
+            }));
             assert!(thrown.is_err());
-            assert_eq!(under_way.into_inner(), 0);
         }
     }
 

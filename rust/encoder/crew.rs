@@ -1,11 +1,12 @@
 //! The threads of one call: items that wait to be done, and work on one of them that others help with.
 //!
-//! A thread takes one item at a time, so a very long one would hold up its thread alone while the others go idle. Such an
-//! item is posted as a job, and whoever has nothing else to do takes tasks of it. A job owns what it reads: it is handed to
-//! threads that know nothing of the one that posted it.
+//! A thread takes one item at a time, so a very long one would hold up its thread alone while the others go idle. Such
+//! an item is posted as a job, and whoever has nothing else to do takes tasks of it. A job owns what it reads: it is
+//! handed to threads that know nothing of the one that posted it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -213,6 +214,15 @@ impl<T, J> State<T, J> {
         self.posted.retain(|posted| !Arc::ptr_eq(posted, job));
     }
 
+    /// What a panic ends is not to be gone on with. It is thrown again when all threads are done.
+    fn stop_if_panicking(&mut self, work_came: &Condvar) {
+        if thread::panicking() {
+            self.has_failed = true;
+            self.posted.clear();
+            work_came.notify_all();
+        }
+    }
+
     fn keep_lowest(&mut self, index: usize, error: Error) {
         let is_lowest = self
             .failure
@@ -229,6 +239,7 @@ impl<T, J> Drop for UnderWay<'_, T, J> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.under_way -= 1;
+        state.stop_if_panicking(&self.0.work_came);
         if state.under_way == 0 && state.is_closed {
             self.0.work_came.notify_all();
         }
@@ -249,6 +260,7 @@ impl<T, J> Drop for Help<'_, T, J> {
         if let Some(job) = self.job.take() {
             state.withdraw(&job);
         }
+        state.stop_if_panicking(&self.crew.work_came);
         self.crew.job_left.notify_all();
     }
 }
@@ -261,14 +273,12 @@ fn wait<'s, S>(changed: &Condvar, state: MutexGuard<'s, S>) -> MutexGuard<'s, S>
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::thread;
 
     use super::*;
 
-    /// A job whose tasks are counted. The one of index `bad` panics.
+    /// A job whose tasks are counted.
     struct Count {
         tasks: usize,
-        bad: Option<usize>,
         taken: AtomicUsize,
         done: AtomicUsize,
     }
@@ -277,7 +287,6 @@ mod tests {
         fn of(tasks: usize) -> Self {
             Self {
                 tasks,
-                bad: None,
                 taken: AtomicUsize::new(0),
                 done: AtomicUsize::new(0),
             }
@@ -301,11 +310,6 @@ mod tests {
                 return false;
             }
             let _done = Done(&self.done);
-            assert_ne!(
-                Some(task),
-                self.bad,
-                "a task that panics, as it should here"
-            );
             *mine += 1;
             true
         }
@@ -362,24 +366,47 @@ mod tests {
         });
     }
 
+    /// Two tasks. The first one, the poster's, waits until a helper has the second, which panics.
+    #[derive(Default)]
+    struct Bad {
+        taken: AtomicUsize,
+        done: AtomicUsize,
+    }
+
+    impl Job for Bad {
+        type Scratch = ();
+
+        fn do_one(&self, (): &mut ()) -> bool {
+            let task = self.taken.fetch_add(1, Ordering::Relaxed);
+            if task >= 2 {
+                return false;
+            }
+            let _done = Done(&self.done);
+            assert_eq!(task, 0, "a task that panics, as it should here");
+            while self.taken.load(Ordering::Relaxed) < 2 {
+                thread::yield_now();
+            }
+            true
+        }
+
+        fn is_done(&self) -> bool {
+            self.done.load(Ordering::Relaxed) >= 2
+        }
+    }
+
     #[test]
     fn a_helper_that_panics_keeps_nobody_waiting() {
-        for bad in 0..8 {
-            let crew = Crew::<usize, Count>::default();
+        for _ in 0..20 {
+            let crew = Crew::<(), Bad>::default();
             thread::scope(|scope| {
-                let helper = scope.spawn(|| work(&crew));
-                let item = crew.push_or_take(0, 0).unwrap();
-                let job = Count {
-                    bad: Some(bad),
-                    ..Count::of(1000)
-                };
-                let shared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                    crew.share(job, &mut 0)
-                }));
-                drop(item);
-                crew.close();
-                // One of the two has panicked.
-                assert_eq!(helper.join().is_err(), shared.is_ok());
+                let helper = scope.spawn(|| {
+                    while let Some(Work::Help(help)) = crew.next() {
+                        help.give(&mut ());
+                    }
+                });
+                assert!(crew.share(Bad::default(), &mut ()).is_done());
+                assert!(helper.join().is_err());
+                assert!(crew.has_failed());
             });
         }
     }

@@ -256,7 +256,8 @@ impl EncodedBatch {
         self.end_row();
     }
 
-    /// Makes room for a row of so many tokens, and for all the rows that are still to come if they are like those before.
+    /// Makes room for a row of so many tokens, and for all the rows that are still to come if they are like those
+    /// before.
     fn make_room(&mut self, tokens: usize) {
         let known = self.input_ids.len() + tokens;
         if known <= self.input_ids.capacity() {

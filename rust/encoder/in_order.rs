@@ -1,7 +1,7 @@
 //! The rows of many threads in one batch, in the order of their conversations.
 //!
-//! A thread that is done with a conversation leaves its rows here. Whoever finds that the next ones are there copies them to
-//! the batch, while the others go on encoding: the results are copied once, and no thread waits for another.
+//! A thread that is done with a conversation leaves its rows here. Whoever finds that the next ones are there copies
+//! them to the batch, while the others go on encoding: the results are copied once, and no thread waits for another.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

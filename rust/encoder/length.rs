@@ -24,8 +24,8 @@ pub enum Truncate {
     /// Whole messages are left out from the end.
     #[default]
     Turn,
-    /// All up to the first user message stays (without one, all up to the first answer); of the rest the oldest whole messages
-    /// are left out, a call together with its results.
+    /// All up to the first user message stays (without one, all up to the first answer); of the rest the oldest whole
+    /// messages are left out, a call together with its results.
     LeftTurn,
     /// It ends after the last token that fits.
     Token,

@@ -1,7 +1,7 @@
 //! The text of a very long conversation, encoded by several threads.
 //!
-//! Runs are encoded apart from each other in any case, and so are the parts of a run between the reference's cuts and named
-//! special tokens. Such parts, in groups, are the tasks. What comes out is what one thread would have written.
+//! Runs are encoded apart from each other in any case, and so are the parts of a run between the reference's cuts and
+//! named special tokens. Such parts, in groups, are the tasks. What comes out is what one thread would have written.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,8 @@ use crate::chat::segment::{Body, Segment, Segments};
 use crate::encoder::crew::{Crew, Job};
 use crate::tokenizer::{Scratch, Spelled, TokenId, Tokenizer};
 
-/// Bytes of text from which a conversation is shared. Sharing costs some ten microseconds, encoding this some milliseconds.
+/// Bytes of text from which a conversation is shared. Sharing costs some ten microseconds, encoding this some
+/// milliseconds.
 pub(super) const LEAST_SHARED: usize = 1 << 19;
 
 /// About how many bytes of text a task holds: little enough that all threads end at nearly the same time.
@@ -55,8 +56,8 @@ struct EncodedTask {
 }
 
 impl EncodedTask {
-    /// Room for what will become of a task. The thread that posts the task makes it, which also frees it and uses it again;
-    /// memory of a thread that helps would be new in every call.
+    /// Room for what will become of a task. The thread that posts the task makes it, which also frees it and uses it
+    /// again; memory of a thread that helps would be new in every call.
     fn of(task: &[Part]) -> Self {
         let text_len: usize = task.iter().map(|part| part.text.len()).sum();
         Self {
@@ -84,7 +85,8 @@ pub(super) struct EncodedText {
 }
 
 impl EncodedText {
-    /// Appends the ids of a run, which must be the next one with text. Returns how many special tokens the text spelled out.
+    /// Appends the ids of a run, which must be the next one with text. Returns how many special tokens the text spelled
+    /// out.
     pub(super) fn append_run_to(&mut self, run: u32, ids: &mut Vec<TokenId>) -> usize {
         let mut control_strings = 0;
         loop {

@@ -8,34 +8,38 @@ pub mod batch;
 pub(crate) mod crew;
 pub mod encoded;
 mod in_order;
+mod input;
 pub mod length;
 pub(crate) mod long_text;
 mod model;
 mod options;
+mod scratch;
 
 use std::borrow::Borrow;
 use std::num::NonZero;
-use std::sync::{Mutex, PoisonError};
 
+use batch::Threads;
 use crew::Crew;
 use encoded::{EncodedBatch, EncodedConversation, LeftOut, Notices, Rows};
 use in_order::InOrder;
+pub use input::Input;
 use length::CallsOfResults;
 use long_text::{Helpers, LongText};
 pub use options::{ControlStrings, EncodeOptions, OnEmpty, Reasoning, ToolCallIds, Validate};
+use scratch::Idle;
+pub use scratch::{Checkout, Scratch};
 
 use crate::chat::conversation::Conversation;
 use crate::chat::expand;
-use crate::chat::json::Value;
 use crate::chat::pairing::Pairing;
-use crate::chat::segment::{Body, ControlToken, Segment, Segments};
+use crate::chat::segment::{Body, ControlToken, Segment};
 use crate::chat::templates::{
     CallsNamedBy, ReasoningText, RenderOptions, ShownReasoning, SpelledTokens, Template,
 };
 use crate::chat::tool_call_ids::{self, Numbering};
 use crate::chat::validation::{self, Finding, View};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tokenizer::{self, Spelled, TokenId, Tokenizer};
+use crate::tokenizer::{Spelled, TokenId, Tokenizer};
 
 /// Encodes conversations for one model.
 pub struct Encoder {
@@ -43,33 +47,7 @@ pub struct Encoder {
     template: Template,
     /// By the discriminant of a [`ControlToken`]; None for one that the template does not emit.
     control_ids: Vec<Option<TokenId>>,
-    /// Scratch that no thread is using: piece caches stay warm from call to call.
-    idle: Mutex<Vec<Scratch>>,
-}
-
-/// What one thread keeps from conversation to conversation. It never changes a result.
-#[derive(Default)]
-pub struct Scratch {
-    segments: Segments,
-    /// A row that was copied away, with its memory.
-    row: EncodedConversation,
-    tokenizer: tokenizer::Scratch,
-}
-
-impl Scratch {
-    /// The tokenizer's part, for text without a conversation.
-    pub fn tokenizer(&mut self) -> &mut tokenizer::Scratch {
-        &mut self.tokenizer
-    }
-}
-
-/// A conversation as it comes: JSON text, or values already read.
-#[derive(Debug)]
-pub enum Input<'a> {
-    /// JSON text: a list of messages, or an object with `messages`.
-    Json(&'a [u8]),
-    /// The same as values.
-    Value(Value<'a>),
+    idle: Idle,
 }
 
 impl Encoder {
@@ -105,7 +83,7 @@ impl Encoder {
             tokenizer,
             template,
             control_ids,
-            idle: Mutex::default(),
+            idle: Idle::default(),
         })
     }
 
@@ -174,7 +152,8 @@ impl Encoder {
         }
     }
 
-    /// Encodes a conversation as it stands to one row, replacing what `out` held. Returns why, if the row is to be left out.
+    /// Encodes a conversation as it stands to one row, replacing what `out` held. Returns why, if the row is to be left
+    /// out.
     ///
     /// # Errors
     /// As [`Template::render_into`], and what [`EncodeOptions`] makes errors.
@@ -225,7 +204,8 @@ impl Encoder {
         }
     }
 
-    /// Appends the ids and the spans of the segments in `scratch`. Returns how many special tokens their text spelled out.
+    /// Appends the ids and the spans of the segments in `scratch`. Returns how many special tokens their text spelled
+    /// out.
     fn encode_runs<'e>(
         &'e self,
         options: EncodeOptions<'_>,
@@ -282,12 +262,12 @@ impl Encoder {
         Ok(control_strings)
     }
 
-    /// Encodes one conversation to rows: one, or several with [`Reasoning::Expand`], without those that are too long and to
-    /// be left out.
+    /// Encodes one conversation to rows: one, or several with [`Reasoning::Expand`], without those that are too long
+    /// and to be left out.
     ///
     /// # Errors
-    /// As [`Template::render_into`]; [`ErrorKind::Option`] for a mode of reasoning that the template or the other options
-    /// rule out.
+    /// As [`Template::render_into`]; [`ErrorKind::Option`] for a mode of reasoning that the template or the other
+    /// options rule out.
     pub fn encode_rows(
         &self,
         conversation: &Conversation<'_>,
@@ -368,7 +348,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// The reasoning of a message as the template would show it, if these options make a row of each time that it would lose some.
+    /// The reasoning of a message as the template would show it, if these options make a row of each time that it would
+    /// lose some.
     fn expanded(&self, options: EncodeOptions<'_>) -> Option<ReasoningText> {
         let expands =
             options.reasoning == Reasoning::Expand && self.template.is_thinking(options.render);
@@ -472,9 +453,9 @@ impl Encoder {
         self.encode_batch_from(next, batch::at_once, rows, threads, options, &|| true)
     }
 
-    /// The same of the conversations that `next` yields, some `rows` in all, for as long as `go_on` says yes, which is asked
-    /// before each conversation, on every thread. `next` is called on this thread, which does all else inside `apart`
-    /// ([`batch::try_fold`]).
+    /// The same of the conversations that `next` yields, some `rows` in all, for as long as `go_on` says yes, which is
+    /// asked before each conversation, on every thread. `next` is called on this thread. All else that this thread does,
+    /// waiting included, it does inside `apart`, which must call what it is given.
     ///
     /// # Errors
     /// As [`Self::encode_batch`], and that of `next`; [`ErrorKind::Interrupted`] if `go_on` says no.
@@ -490,7 +471,7 @@ impl Encoder {
         self.check(options)?;
         let in_order = InOrder::for_rows(rows);
         batch::try_fold(
-            threads,
+            Threads::that_read(threads),
             next,
             apart,
             || self.checkout(),
@@ -511,83 +492,6 @@ impl Encoder {
 
     /// Scratch for one thread, given back when it is dropped.
     pub fn checkout(&self) -> Checkout<'_> {
-        let idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        Checkout {
-            encoder: self,
-            scratch: Some(idle.unwrap_or_default()),
-        }
-    }
-}
-
-impl Input<'_> {
-    /// About how long the text is, to tell how many threads there is work for.
-    #[must_use]
-    pub fn text_len(&self) -> usize {
-        match self {
-            Self::Json(text) => text.len(),
-            Self::Value(value) => value.text_len(),
-        }
-    }
-
-    /// Reads the conversation and hands it to `use_it`.
-    ///
-    /// # Errors
-    /// As [`Value::from_json`] and [`Conversation::from_value`], and whatever `use_it` returns.
-    pub fn read<T>(
-        &self,
-        tools: Option<&Value<'_>>,
-        use_it: impl FnOnce(&Conversation<'_>) -> Result<T>,
-    ) -> Result<T> {
-        match self {
-            Self::Json(text) => use_it(&Conversation::from_value(&Value::from_json(text)?, tools)?),
-            Self::Value(value) => use_it(&Conversation::from_value(value, tools)?),
-        }
-    }
-}
-
-/// Scratch on loan from an [`Encoder`].
-pub struct Checkout<'e> {
-    encoder: &'e Encoder,
-    /// There until it is given back. Making another one to put in its place would take longer than encoding a short text.
-    scratch: Option<Scratch>,
-}
-
-const GIVEN_BACK: &str = "scratch is given back only when its loan is dropped";
-
-impl std::ops::Deref for Checkout<'_> {
-    type Target = Scratch;
-
-    fn deref(&self) -> &Scratch {
-        self.scratch.as_ref().expect(GIVEN_BACK)
-    }
-}
-
-impl std::ops::DerefMut for Checkout<'_> {
-    fn deref_mut(&mut self) -> &mut Scratch {
-        self.scratch.as_mut().expect(GIVEN_BACK)
-    }
-}
-
-impl Drop for Checkout<'_> {
-    fn drop(&mut self) {
-        let Some(mut scratch) = self.scratch.take() else {
-            return;
-        };
-        // What a panic has left half done would change what comes next.
-        if std::thread::panicking() {
-            return;
-        }
-        scratch.segments.forget_large();
-        scratch.row = EncodedConversation::default();
-        scratch.tokenizer.forget_large();
-        self.encoder
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(scratch);
+        self.idle.lend()
     }
 }

@@ -81,7 +81,8 @@ pub enum Reasoning {
     Template,
     /// All is shown, where the template can do that; elsewhere it is an error.
     Preserve,
-    /// The conversation becomes several rows, each with the reasoning that the model was shown: see [`crate::chat::expand`].
+    /// The conversation becomes several rows, each with the reasoning that the model was shown: see
+    /// [`crate::chat::expand`].
     Expand,
 }
 

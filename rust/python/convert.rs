@@ -29,8 +29,8 @@ pub(super) struct Kept {
 /// The strings of Python objects.
 pub(super) struct Strings<'a> {
     kept: &'a Kept,
-    /// Keys by the address of their object, which stays the key's as long as it is held here. The keys of all messages are
-    /// the same few objects.
+    /// Keys by the address of their object, which stays the key's as long as it is held here. The keys of all messages
+    /// are the same few objects.
     keys: RefCell<FxHashMap<usize, (Py<PyString>, &'a str)>>,
 }
 
@@ -329,7 +329,8 @@ fn scalar(object: &Bound<'_, PyAny>) -> Read<Option<Value<'static>>> {
     Ok(None)
 }
 
-/// An integer in decimal digits, as long as Python agrees to print it. As `json.dumps` does it: not as its own class would.
+/// An integer in decimal digits, as long as Python agrees to print it. As `json.dumps` does it: not as its own class
+/// would.
 fn digits(integer: &Bound<'_, PyAny>) -> Read<String> {
     let class = integer.py().get_type::<PyInt>();
     match class.call_method1(intern!(integer.py(), "__repr__"), (integer,)) {

@@ -97,7 +97,8 @@ pub(super) fn tuple<'py>(py: Python<'py>, findings: &[Finding]) -> PyResult<Boun
     PyTuple::new(py, findings.collect::<PyResult<Vec<_>>>()?)
 }
 
-/// In how many conversations each code is found, in the order of the codes. Several rows may come from one conversation.
+/// In how many conversations each code is found, in the order of the codes. Several rows may come from one
+/// conversation.
 pub(super) fn counts<'py>(
     py: Python<'py>,
     rows: &[Vec<Finding>],

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 /// How long a signal may go unheard. Asking takes the GIL, which other threads want.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Asks Python for signals now and then, on the thread that made it: no other one of a call can be Python's main thread.
+/// Asks Python for signals now and then, on the thread that made it: no other one of a call can be Python's main
+/// thread.
 pub(super) struct Listener {
     thread: ThreadId,
     asked: Mutex<Instant>,

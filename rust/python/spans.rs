@@ -16,7 +16,8 @@ pub(super) struct Spans {
     range: Range<usize>,
 }
 
-/// A span as its fields: role, part, message index, start, end, and whether it is sampled, prefilled, of a message that calls.
+/// A span as its fields: role, part, message index, start, end, and whether it is sampled, prefilled, of a message that
+/// calls.
 type Fields<'t> = (&'t str, &'t str, Option<u32>, u32, u32, (bool, bool, bool));
 
 impl Spans {

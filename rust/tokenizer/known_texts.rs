@@ -1,7 +1,7 @@
 //! Long texts that come again in one call: system prompts, tool declarations, the first messages of few-shot prompts.
 //!
-//! A text is kept when it comes for the second time, so that the many that come once cost no copy. Nothing is kept from call
-//! to call: a text is worth its memory only beside others of the same data set.
+//! A text is kept when it comes for the second time, so that the many that come once cost no copy. Nothing is kept from
+//! call to call: a text is worth its memory only beside others of the same data set.
 
 use std::hash::{Hash, Hasher};
 

@@ -41,7 +41,8 @@ pub enum Spelled {
     AsTokens,
 }
 
-/// What one thread keeps from call to call with one tokenizer: pieces already encoded, and memory. It never changes a result.
+/// What one thread keeps from call to call with one tokenizer: pieces already encoded, and memory. It never changes a
+/// result.
 #[derive(Default)]
 pub struct Scratch {
     cache: PieceCache,
@@ -171,8 +172,8 @@ impl Tokenizer {
         count + self.encode_with_special_tokens_into(&text[start..], scratch, ids)
     }
 
-    /// [`Self::encode_ordinary_into`] or [`Self::encode_as_served_into`], as `spelled` says, for text that may come again before
-    /// [`Scratch::forget_large`]: of a long one the ids are then copied.
+    /// [`Self::encode_ordinary_into`] or [`Self::encode_as_served_into`], as `spelled` says, for text that may come
+    /// again before [`Scratch::forget_large`]: of a long one the ids are then copied.
     pub fn encode_repeating_into(
         &self,
         text: &str,
@@ -205,7 +206,8 @@ impl Tokenizer {
         special_tokens
     }
 
-    /// Calls `take` with each part of a text that is encoded apart from the others, in order; joined they give the text.
+    /// Calls `take` with each part of a text that is encoded apart from the others, in order; joined they give the
+    /// text.
     pub fn for_each_part(&self, text: &str, spelled: Spelled, mut take: impl FnMut(Range<usize>)) {
         let mut end = 0;
         let mut add = |part: &str| {
@@ -227,7 +229,8 @@ impl Tokenizer {
         reference_cuts::pieces(&text[start..]).for_each(add);
     }
 
-    /// Appends the ids of one of the parts that [`Self::for_each_part`] yields. Returns how many special tokens it held.
+    /// Appends the ids of one of the parts that [`Self::for_each_part`] yields. Returns how many special tokens it
+    /// held.
     pub fn encode_part_into(
         &self,
         part: &str,

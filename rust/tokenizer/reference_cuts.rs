@@ -87,8 +87,8 @@ impl<'t> Pieces<'t> {
     }
 }
 
-/// False only if no more than [`LONGEST_RUN`] code points of one kind follow each other. Looks at a few bytes of ordinary
-/// text: a run that long would fill one of these stretches, and one byte of each kind proves that none does.
+/// False only if no more than [`LONGEST_RUN`] code points of one kind follow each other. Looks at a few bytes of
+/// ordinary text: a run that long would fill one of these stretches, and one byte of each kind proves that none does.
 fn may_have_long_run(text: &[u8]) -> bool {
     text.chunks_exact(LONGEST_RUN / 2).any(|stretch| {
         let is_space = |byte: u8| is_python_space(char::from(byte));

@@ -1,8 +1,8 @@
 //! Text without cuts and special tokens to ids: the loop in which nearly all time is spent.
 //!
 //! For each piece of the real trajectories it reads 16 bytes of text and one cache line of what is known, and writes 16
-//! bytes; no branch but the end of a block and what is not known depends on the text, so that the processor runs ahead and
-//! waits for several look-ups at once. What a piece costs is mostly those look-ups.
+//! bytes; no branch but the end of a block and what is not known depends on the text, so that the processor runs ahead
+//! and waits for several look-ups at once. What a piece costs is mostly those look-ups.
 
 use crate::tokenizer::bpe::Merger;
 use crate::tokenizer::piece_cache::packed::{MAX_IDS, PackedIds};
@@ -75,8 +75,9 @@ fn encode_piece(
     cache.insert(piece, &ids[first..]);
 }
 
-/// Ids on their way to the output. A piece writes as many as any may have, and the next one begins after those that count:
-/// no branch on how many. The output itself has no room for that without a check for each piece. Empty between texts.
+/// Ids on their way to the output. A piece writes as many as any may have, and the next one begins after those that
+/// count: no branch on how many. The output itself has no room for that without a check for each piece. Empty between
+/// texts.
 pub(super) struct Recent {
     ids: [TokenId; 2 * RECENT_LEN],
     len: usize,

@@ -59,4 +59,6 @@ def scaling_report(scaling: Scaling) -> dict[str, Any]:
 def write_report(path: Path, command: Sequence[str], model: str, data: str, machine: Machine, figures: Any) -> None:
     report = {"command": list(command), "model": model, "source": data, "machine": machine, **figures}
     with whole_file(path) as unfinished:
-        unfinished.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
+        # The name of a file need not be UTF-8; a half of a surrogate pair is escaped as JSON does it.
+        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -118,7 +118,7 @@ def measured(
                 del running[name]
                 notes.append(
                     f"{contenders[name].label}: stopped before {count:,} messages, which would take about "
-                    f"{expected:,.2g} s (--budget {budget:g})"
+                    f"{f'{expected:,.0f}' if expected >= 10 else f'{expected:.2g}'} s (--budget {budget:g})"
                 )
         timed = [name for name in running if name == "fasttok" or index in equal]
         seconds: dict[str, list[float]] = {name: [] for name in timed}

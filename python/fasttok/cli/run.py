@@ -32,6 +32,8 @@ def run(
         write_error(f"{error.format_message()} (see {help_of or name} --help)")
     except UnicodeEncodeError as error:
         # Python reads such bytes of an argument as halves of surrogate pairs.
+        if error.object not in given:
+            raise
         write_error(f"expected UTF-8, found {error.object!r}")
     except (OSError, *failures) as error:
         write_error(str(error))

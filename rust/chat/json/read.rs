@@ -1,8 +1,8 @@
 //! JSON text as Python's `json.loads` reads it.
 //!
-//! Two libraries read it. `jiter` reads all that Python reads, integers of any size and `NaN` included, and says where a text
-//! is wrong; `sonic-rs` is nearly twice as fast and refuses some of that. So a text goes to `sonic-rs` first ([`quick`]),
-//! and to `jiter` ([`plain`]) if anything in it is odd; a test holds the two equal.
+//! Two libraries read it. `jiter` reads all that Python reads, integers of any size and `NaN` included, and says where
+//! a text is wrong; `sonic-rs` is nearly twice as fast and refuses some of that. So a text goes to `sonic-rs` first
+//! ([`quick`]), and to `jiter` ([`plain`]) if anything in it is odd; a test holds the two equal.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -21,7 +21,8 @@ pub fn in_assistant_body(facts: Facts) -> bool {
 }
 
 impl MaskPolicy {
-    /// The weight of each stretch of tokens of one conversation, whose facts are given in order: 0 where nothing trains.
+    /// The weight of each stretch of tokens of one conversation, whose facts are given in order: 0 where nothing
+    /// trains.
     pub fn weigh<'a>(
         self,
         facts: impl Iterator<Item = Facts> + Clone + 'a,

@@ -49,8 +49,9 @@ pub(super) const HELPFUL_SYSTEM: &str = "You are a helpful assistant";
 /// Tools to the text that declares them.
 type Declare = fn(&[Value<'_>]) -> Result<String>;
 
-/// What stands before the messages: the declaration of tools, if the template has one and there are any, and a default system message, if there is
-/// one and the conversation does not begin with its own. Returns whether the default was written.
+/// What stands before the messages: the declaration of tools, if the template has one and there are any, and a default
+/// system message, if there is one and the conversation does not begin with its own. Returns whether the default was
+/// written.
 ///
 /// # Errors
 /// For an empty conversation, which transformers refuses before the template is run; and whatever `declare` returns.
@@ -114,7 +115,8 @@ pub(super) enum Prefill {
 /// Which parts of a content list are media, and what stands for them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MediaRule {
-    /// What is of type `image` or has the key of one. The tags are plain text in these vocabularies, and a video is lost.
+    /// What is of type `image` or has the key of one. The tags are plain text in these vocabularies, and a video is
+    /// lost.
     K2,
     /// By type. A line feed follows.
     K25,

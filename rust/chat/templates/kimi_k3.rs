@@ -1,8 +1,8 @@
 //! Kimi-K3: tags (XTML) in place of role tokens, every string encoded on its own.
 //!
 //! A tag is `<|open|>name key="value"<|sep|>` or `<|close|>name<|sep|>`. The model's own encoder takes the name and the
-//! four strings of each attribute one by one, so no token crosses from one to the next; and it reads no special token in
-//! them, so no text of a message becomes one. Facts: the model repository's `encoding_k3.py`, revision b9cb7ae1.
+//! four strings of each attribute one by one, so no token crosses from one to the next; and it reads no special token
+//! in them, so no text of a message becomes one. Facts: the model repository's `encoding_k3.py`, revision b9cb7ae1.
 
 mod arguments;
 mod tool_results;

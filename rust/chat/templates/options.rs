@@ -13,8 +13,8 @@ pub struct RenderOptions<'v> {
     pub thinking: bool,
     /// Keeps the reasoning of finished turns. K2.6.
     pub preserve_thinking: bool,
-    /// How many messages are history, whose reasoning is not shown, in place of the rule of the template, if it has one.
-    /// Rows of an expanded conversation say so; it has no name in Python or in files.
+    /// How many messages are history, whose reasoning is not shown, in place of the rule of the template, if it has
+    /// one. Rows of an expanded conversation say so; it has no name in Python or in files.
     pub history: Option<usize>,
     /// How much to think. K3.
     pub thinking_effort: ThinkingEffort,

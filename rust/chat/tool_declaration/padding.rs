@@ -1,8 +1,8 @@
 //! Nulls in tool declarations that say nothing.
 //!
-//! A table of Arrow gives every tool all the keys that any tool has, null where there was none: `"enum": null` in one schema,
-//! a property of another tool in the next. Such a null counts as absent, as it does in messages. It stays where a schema
-//! says something with it: as a default or a constant, and inside of these, of enums and of examples.
+//! A table of Arrow gives every tool all the keys that any tool has, null where there was none: `"enum": null` in one
+//! schema, a property of another tool in the next. Such a null counts as absent, as it does in messages. It stays where
+//! a schema says something with it: as a default or a constant, and inside of these, of enums and of examples.
 
 use crate::chat::conversation::Conversation;
 use crate::chat::json::{Object, Value};

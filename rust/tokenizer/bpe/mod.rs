@@ -2,8 +2,8 @@
 //!
 //! The pair of neighbours whose joined bytes have the lowest rank is merged, the leftmost of equals first, until no
 //! pair is a token. `short.rs` looks at all pairs for each merge: nothing beats that while they fit a cache line or
-//! two. `long.rs` keeps them in a queue, so that a piece of n bytes (base64, minified code, a rule of dashes) costs n, as long as no
-//! merge makes a pair of lower rank, which none does in Kimi's vocabulary.
+//! two. `long.rs` keeps them in a queue, so that a piece of n bytes (base64, minified code, a rule of dashes) costs n,
+//! as long as no merge makes a pair of lower rank, which none does in Kimi's vocabulary.
 
 mod long;
 mod rank_queue;

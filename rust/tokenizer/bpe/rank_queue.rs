@@ -1,7 +1,7 @@
 //! A queue of positions by rank: the lowest rank first.
 //!
-//! A rank is an index here, so nothing is compared. What a heap of the same entries does in some fifteen steps, each a wait for
-//! memory, takes three looks at sets of 64 bits.
+//! A rank is an index here, so nothing is compared. What a heap of the same entries does in some fifteen steps, each a
+//! wait for memory, takes three looks at sets of 64 bits.
 
 use crate::tokenizer::TokenId;
 

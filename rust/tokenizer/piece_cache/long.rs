@@ -1,7 +1,7 @@
 //! Pieces that are long, or many tokens: long identifiers, rules of dashes, indentation, base64.
 //!
-//! There are few, and each costs a merge of many steps: in the real trajectories the 9,000 of more than 30 bytes took an
-//! eighth of the time of encoding before they were kept.
+//! There are few, and each costs a merge of many steps: in the real trajectories the 9,000 of more than 30 bytes took
+//! an eighth of the time of encoding before they were kept.
 
 use crate::tokenizer::TokenId;
 use crate::tokenizer::vocab::hash;
@@ -9,11 +9,12 @@ use crate::tokenizer::vocab::hash;
 const SLOTS: usize = 1 << 14;
 const MAX_LEN: usize = 128;
 
-/// A bounded map from pieces of up to 128 bytes to ids. A piece has two slots; a third one in them drives out the older.
+/// A bounded map from pieces of up to 128 bytes to ids. A piece has two slots; a third one in them drives out the
+/// older.
 #[derive(Default)]
 pub struct LongPieces {
-    /// The hash of the piece in each slot, apart from the rest: most pieces that are looked up are not here, and this is all
-    /// that they touch.
+    /// The hash of the piece in each slot, apart from the rest: most pieces that are looked up are not here, and this
+    /// is all that they touch.
     hashes: Vec<u64>,
     slots: Vec<Slot>,
 }

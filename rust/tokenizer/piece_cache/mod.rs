@@ -1,12 +1,13 @@
 //! Pieces already encoded, with their ids.
 //!
-//! Text repeats its words: the 4,096 commonest pieces of the real trajectories are 86 % of their text, so most pieces were
-//! seen a moment ago. All tables have a fixed size, and what is put in drives out what was there, so nothing is ever
-//! searched or moved.
+//! Text repeats its words: the 4,096 commonest pieces of the real trajectories are 86 % of their text, so most pieces
+//! were seen a moment ago. All tables have a fixed size, and what is put in drives out what was there, so nothing is
+//! ever searched or moved.
 //!
-//! What a look-up costs is the wait for one cache line, so nothing may keep the processor from waiting for several at once:
-//! pieces are packed into integers and compared in registers, which of a line's pieces it is decides no branch, and lines
-//! are packed so that what is common fits the nearest caches. Nine of ten pieces have up to 8 bytes, 996 of 1,000 up to 16.
+//! What a look-up costs is the wait for one cache line, so nothing may keep the processor from waiting for several at
+//! once: pieces are packed into integers and compared in registers, which of a line's pieces it is decides no branch,
+//! and lines are packed so that what is common fits the nearest caches. Nine of ten pieces have up to 8 bytes, 996 of
+//! 1,000 up to 16.
 
 pub mod long;
 pub mod packed;
@@ -23,7 +24,8 @@ pub const KEY_READS: usize = 16;
 
 const SHORT_LEN: usize = KEY_READS / 2;
 
-/// 2 MiB. Half of that makes one in 70 look-ups of the real trajectories a miss, twice that none, and neither is faster.
+/// 2 MiB. Half of that makes one in 70 look-ups of the real trajectories a miss, twice that none, and neither is
+/// faster.
 const SHORT_SETS: usize = 1 << 15;
 
 /// 1 MiB.
@@ -41,8 +43,8 @@ pub struct PieceCache {
 }
 
 impl PieceCache {
-    /// The ids of the piece that is the first `len` of `bytes`, if it is short and here. Its last byte must not be zero:
-    /// the keys of pieces are filled up with zeros.
+    /// The ids of the piece that is the first `len` of `bytes`, if it is short and here. Its last byte must not be
+    /// zero: the keys of pieces are filled up with zeros.
     #[must_use]
     #[inline]
     pub fn get(&self, bytes: &[u8; KEY_READS], len: usize) -> Option<PackedIds> {

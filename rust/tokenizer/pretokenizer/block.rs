@@ -1,9 +1,10 @@
 //! The split pattern over 64 bytes at once: where ASCII text is cut, by arithmetic on sets of positions.
 //!
-//! A set of positions is a `u64`, position *i* its bit *i*. What [`super::scalar`] decides character by character follows
-//! from a few such sets, since the pattern looks ahead of a cut only to the end of a run of white space, and past an
-//! apostrophe. A block begins where a piece begins, so nothing is carried from one to the next; what depends on bytes
-//! that the block does not show, or on a character beyond ASCII, is left to the next block, or to the scalar scanner.
+//! A set of positions is a `u64`, position *i* its bit *i*. What [`super::scalar`] decides character by character
+//! follows from a few such sets, since the pattern looks ahead of a cut only to the end of a run of white space, and
+//! past an apostrophe. A block begins where a piece begins, so nothing is carried from one to the next; what depends on
+//! bytes that the block does not show, or on a character beyond ASCII, is left to the next block, or to the scalar
+//! scanner.
 //!
 //! With *starts* for the positions where a piece begins:
 //!
@@ -40,8 +41,9 @@ pub(super) struct Classes {
     pub(super) other: u64,
 }
 
-/// The ends of pieces in `bytes`, which begins where a piece begins, or 0 if none is sure. Only the first `len` bytes are
-/// text, and `is_all` says that no text follows them; then `len` is less than 64, so that the end of the text has a bit.
+/// The ends of pieces in `bytes`, which begins where a piece begins, or 0 if none is sure. Only the first `len` bytes
+/// are text, and `is_all` says that no text follows them; then `len` is less than 64, so that the end of the text has a
+/// bit.
 #[inline(always)]
 #[expect(
     clippy::inline_always,

@@ -1,8 +1,8 @@
 //! What the split pattern can see of a character: one byte of flags, looked up by code point.
 //!
-//! The table comes from the Unicode data of the `regex-syntax` crate, since that is what defines `\p{…}` for `tiktoken`;
-//! the tables of `char` in std follow another Unicode version. `tests/char_class.rs` checks every code point and is also
-//! the generator.
+//! The table comes from the Unicode data of the `regex-syntax` crate, since that is what defines `\p{…}` for
+//! `tiktoken`; the tables of `char` in std follow another Unicode version. `tests/char_class.rs` checks every code
+//! point and is also the generator.
 
 use super::char_class_table::{BLOCK_BITS, BLOCK_COUNT, BLOCKS, INDEX};
 
@@ -13,7 +13,8 @@ const BLOCK_LEN: usize = 1 << BLOCK_BITS;
 pub struct CharClass(u8);
 
 impl CharClass {
-    /// In no class. No character is; it stands for the end of the text, and in [`CharClass::of_byte`] for "look further".
+    /// In no class. No character is; it stands for the end of the text, and in [`CharClass::of_byte`] for "look
+    /// further".
     pub const NONE: Self = Self(0);
     /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]`: what a word may begin with.
     pub const UPPER: Self = Self(1);

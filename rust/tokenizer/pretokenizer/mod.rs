@@ -1,8 +1,9 @@
 //! Kimi's split pattern: text into the pieces that are merged into tokens one by one.
 //!
-//! The pattern is the definition; it is kept as text for the tests and never compiled here. A scanner written for this one
-//! pattern does the work, in two forms: `scalar.rs`, which is plain, and `block.rs`, which finds all cuts in 64 bytes of ASCII
-//! at once. On the real trajectories the second is three times as fast as the first: 0.044 s for 44.7 MB.
+//! The pattern is the definition; it is kept as text for the tests and never compiled here. A scanner written for this
+//! one pattern does the work, in two forms: `scalar.rs`, which is plain, and `block.rs`, which finds all cuts in 64
+//! bytes of ASCII at once. On the real trajectories the second is three times as fast as the first: 0.044 s for 44.7
+//! MB.
 
 #[doc(hidden)]
 pub mod char_class;
@@ -100,8 +101,8 @@ pub(super) const BLOCK_LEN: usize = block::LEN;
 /// A block, and as many bytes after it as whoever takes 16 from the start of a piece may read.
 pub(super) const WINDOW_LEN: usize = BLOCK_LEN + 16;
 
-/// A text on its way through the scanner, many pieces at a time. Encoding reads it, and so does [`pretokenize`], which thereby
-/// shows where encoding cuts.
+/// A text on its way through the scanner, many pieces at a time. Encoding reads it, and so does [`pretokenize`], which
+/// thereby shows where encoding cuts.
 #[derive(Clone, Debug)]
 pub(super) struct Scan<'a> {
     scanner: Scanner,
@@ -112,8 +113,8 @@ pub(super) struct Scan<'a> {
 
 /// What comes next in a text.
 pub(super) enum Scanned<'s> {
-    /// Pieces that all end in one block: bit i of `ends` says that one ends before byte i. `window` begins where the first one
-    /// does. What it has after the text is zeros; none of the pieces ends in one.
+    /// Pieces that all end in one block: bit i of `ends` says that one ends before byte i. `window` begins where the
+    /// first one does. What it has after the text is zeros; none of the pieces ends in one.
     Block {
         window: &'s [u8; WINDOW_LEN],
         ends: u64,

@@ -86,7 +86,8 @@ fn run_end(text: &str, mut at: usize, classes: CharClass) -> usize {
 
 /// How many of the next 8 bytes are a to z, up to the first that is not; 0 near the end of the text.
 ///
-/// Words end at every length, so a loop over their letters is mispredicted once a word. This has no branch on the length.
+/// Words end at every length, so a loop over their letters is mispredicted once a word. This has no branch on the
+/// length.
 #[inline]
 fn small_letters(text: &str, at: usize) -> usize {
     const EACH: u64 = 0x0101_0101_0101_0101;

@@ -1,7 +1,8 @@
 //! The classes of 64 bytes with AVX2: the only file with `unsafe` of its own.
 //!
-//! Each class is a range of ASCII or two, so it costs an addition that puts the range at the top of the signed bytes, and a
-//! comparison. What is built from the classes is in [`super::block`], compiled here with the same instructions switched on.
+//! Each class is a range of ASCII or two, so it costs an addition that puts the range at the top of the signed bytes,
+//! and a comparison. What is built from the classes is in [`super::block`], compiled here with the same instructions
+//! switched on.
 
 #![allow(
     unsafe_code,

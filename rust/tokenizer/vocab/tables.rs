@@ -18,18 +18,18 @@ pub(crate) struct Tables {
     pub(crate) bytes: Cow<'static, [u8]>,
     /// Where each token starts in `bytes`; one more entry than tokens.
     pub(crate) starts: Cow<'static, [u32]>,
-    /// Open addressing with linear probing: a token's id in the low bits and its [`tag`] in the others, or `EMPTY`. A power of
-    /// two long, at most two thirds full: half of that would be twice the memory to wait for.
+    /// Open addressing with linear probing: a token's id in the low bits and its [`tag`] in the others, or `EMPTY`. A
+    /// power of two long, at most two thirds full: half of that would be twice the memory to wait for.
     pub(crate) slots: Cow<'static, [u32]>,
-    /// For each slot the [`word`] of its token, which is all of one of up to eight bytes: what merging looks up is compared
-    /// here, and not where the bytes are, two waits for memory later.
+    /// For each slot the [`word`] of its token, which is all of one of up to eight bytes: what merging looks up is
+    /// compared here, and not where the bytes are, two waits for memory later.
     pub(crate) words: Cow<'static, [u64]>,
     /// By its byte the id of each token of one byte, else `NO_ID`.
     pub(crate) singles: Cow<'static, [u32]>,
     /// By its two bytes the id of each token of two bytes, else `NO_ID`.
     pub(crate) pairs: Cow<'static, [u32]>,
-    /// A bit for each hash of a token, by the highest `FILTER_BITS` bits. Most of what merging looks up is no token, and five
-    /// of six times that is seen here, in an eighth of the memory.
+    /// A bit for each hash of a token, by the highest `FILTER_BITS` bits. Most of what merging looks up is no token,
+    /// and five of six times that is seen here, in an eighth of the memory.
     pub(crate) filter: Cow<'static, [u32]>,
 }
 

@@ -15,9 +15,9 @@ pub(super) struct Placed<'v> {
 
 /// The messages in the order in which they are rendered.
 ///
-/// A run of tool messages is put in the order of the last assistant message's calls if every result of the run names one of
-/// these; if one does not, the run stays as it is, and none takes its name from the id. Of calls with one id the first
-/// counts.
+/// A run of tool messages is put in the order of the last assistant message's calls if every result of the run names
+/// one of these; if one does not, the run stays as it is, and none takes its name from the id. Of calls with one id the
+/// first counts.
 pub(super) fn in_call_order<'v>(messages: &[Message<'v>]) -> Vec<Placed<'v>> {
     let mut placed = Vec::with_capacity(messages.len());
     let mut calls: FxHashMap<&str, (usize, Option<&'v str>)> = FxHashMap::default();
