@@ -14,8 +14,8 @@ use crate::error::Result;
 /// costly.
 const MOST_THREADS: usize = 256;
 
-/// Items that wait for each other thread while the one that reads conversations works too: enough for them to last until it is done
-/// with an item, though that may be several times as long as theirs.
+/// Items that wait for each other thread while the one that reads conversations works too: enough for them to last until
+/// it is done with an item, though that may be several times as long as theirs.
 const QUEUED: usize = 6;
 
 /// The threads of one call.
@@ -92,10 +92,10 @@ pub(crate) fn ordered_map<S: Send, R: Send, J: Job>(
 /// keeps its results in the state, whose items come in ascending order; a thread without an item helps with what others
 /// share, with the `scratch` of its state.
 ///
-/// `next` is called on this thread alone, which also works whenever `threads.queued` items wait for each other one; so an item
-/// need not exist before a thread is free for it, and reading the next ones goes on beside the work. What this thread
-/// does between two calls of `next`, waiting included, it does inside `apart`, which must call what it is given. After a
-/// failure, or when `go_on` says no, no further item is taken; `go_on` is asked before each, on every thread.
+/// `next` is called on this thread alone, which also works whenever `threads.queued` items wait for each other one; so
+/// an item need not exist before a thread is free for it, and reading the next ones goes on beside the work. What this
+/// thread does between two calls of `next`, waiting included, it does inside `apart`, which must call what it is given.
+/// After a failure, or when `go_on` says no, no further item is taken; `go_on` is asked before each, on every thread.
 ///
 /// # Errors
 /// That of the lowest index that fails, of `next` or of `work`, whatever the threads: items are taken in order, so all
