@@ -366,23 +366,28 @@ mod tests {
         });
     }
 
-    /// Two tasks. The first one, the poster's, waits until a helper has the second, which panics.
+    /// Two tasks, one for each thread: the poster's waits until the helper has the other, which panics.
     #[derive(Default)]
     struct Bad {
         taken: AtomicUsize,
         done: AtomicUsize,
     }
 
-    impl Job for Bad {
-        type Scratch = ();
+    #[derive(PartialEq, Eq)]
+    enum Role {
+        Poster,
+        Helper,
+    }
 
-        fn do_one(&self, (): &mut ()) -> bool {
-            let task = self.taken.fetch_add(1, Ordering::Relaxed);
-            if task >= 2 {
+    impl Job for Bad {
+        type Scratch = Role;
+
+        fn do_one(&self, role: &mut Role) -> bool {
+            if self.taken.fetch_add(1, Ordering::Relaxed) >= 2 {
                 return false;
             }
             let _done = Done(&self.done);
-            assert_eq!(task, 0, "a task that panics, as it should here");
+            assert!(*role == Role::Poster, "a task that panics, as it should");
             while self.taken.load(Ordering::Relaxed) < 2 {
                 thread::yield_now();
             }
@@ -401,10 +406,10 @@ mod tests {
             thread::scope(|scope| {
                 let helper = scope.spawn(|| {
                     while let Some(Work::Help(help)) = crew.next() {
-                        help.give(&mut ());
+                        help.give(&mut Role::Helper);
                     }
                 });
-                assert!(crew.share(Bad::default(), &mut ()).is_done());
+                assert!(crew.share(Bad::default(), &mut Role::Poster).is_done());
                 assert!(helper.join().is_err());
                 assert!(crew.has_failed());
             });
