@@ -3,7 +3,8 @@
 import base64
 import json
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -99,3 +100,11 @@ def model_folder(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> 
     added = {str(token): {"content": name} for name, token in tokenizer.special_tokens.items()}
     (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
     return folder
+
+
+@pytest.fixture
+def heeded_ctrl_c() -> Iterator[None]:
+    """Ctrl-C as in a foreground job: whoever runs the tests in the background has it ignored, children included."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

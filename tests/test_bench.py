@@ -395,6 +395,7 @@ def test_conversations_that_the_model_cannot_read_are_left_out_and_named(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.usefixtures("heeded_ctrl_c")
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     options = ["--rounds", "100000", "--threads", "1", "--against", "tiktoken", "--json", "out.json"]
     command = [sys.executable, "-m", "fasttok.bench", *options]

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -345,14 +344,6 @@ def test_a_reader_that_goes_away_changes_nothing(chats: Path, tmp_path: Path) ->
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(records(tmp_path / "out")) == CHATS
-
-
-@pytest.fixture
-def heeded_ctrl_c() -> Iterator[None]:
-    """Ctrl-C as in a foreground job: whoever runs the tests in the background has it ignored, children included."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("heeded_ctrl_c")
