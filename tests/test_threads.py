@@ -105,11 +105,11 @@ def test_one_encoder_serves_many_threads(encoder: Encoder) -> None:
     assert all([seen(one) for one in batch] == expected for batch in batches)
 
 
+@pytest.mark.usefixtures("heeded_ctrl_c")
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_ctrl_c_ends_a_long_batch(encoder: Encoder, num_threads: int) -> None:
     # Seconds of work, were it not interrupted, and nearly none of it in Python.
     chat = json.dumps([{"role": "user", "content": "".join(f"{number} " for number in range(20_000))}])
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     try:
         timer.start()
@@ -117,7 +117,6 @@ def test_ctrl_c_ends_a_long_batch(encoder: Encoder, num_threads: int) -> None:
             encoder.encode_batch([chat] * 10_000, num_threads=num_threads)
     finally:
         timer.cancel()
-        signal.signal(signal.SIGINT, before)
 
 
 def test_other_threads_run_while_a_batch_is_encoded(encoder: Encoder) -> None:
