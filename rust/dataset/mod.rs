@@ -6,6 +6,7 @@
 
 mod reader;
 mod record;
+pub mod shape;
 mod summary;
 mod writer;
 

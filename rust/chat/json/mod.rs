@@ -92,6 +92,12 @@ impl<'a> Object<'a> {
         self.0.iter().map(|(key, value)| (key.as_ref(), value))
     }
 
+    /// The entries in order, for whoever has no use for the rest.
+    #[must_use]
+    pub fn into_entries(self) -> Vec<(Cow<'a, str>, Value<'a>)> {
+        self.0
+    }
+
     /// Whether there is no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -195,6 +201,27 @@ impl<'a> Value<'a> {
                 let entries = entries
                     .iter()
                     .map(|(key, value)| (Cow::Borrowed(&**key), value.borrowed()));
+                Value::Object(Object(entries.collect()))
+            }
+        }
+    }
+
+    /// The same value, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Value<'static> {
+        let own = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(value),
+            Self::Int(value) => Value::Int(value),
+            Self::BigInt(digits) => Value::BigInt(digits),
+            Self::Float(value) => Value::Float(value),
+            Self::String(text) => Value::String(own(text)),
+            Self::Array(items) => Value::Array(items.into_iter().map(Value::into_owned).collect()),
+            Self::Object(Object(entries)) => {
+                let entries = entries
+                    .into_iter()
+                    .map(|(key, value)| (own(key), value.into_owned()));
                 Value::Object(Object(entries.collect()))
             }
         }
