@@ -22,6 +22,8 @@ from fasttok.types import (
     OnEmpty,
     PrepareSummary,
     ReasoningMode,
+    RecordField,
+    RecordShape,
     ResponseFormatInput,
     SpanPart,
     SpanRole,
@@ -559,6 +561,8 @@ def prepare(
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
     *,
+    shape: RecordShape | None = None,
+    fields: Mapping[RecordField, str] | None = None,
     add_generation_prompt: bool = False,
     thinking: bool = True,
     preserve_thinking: bool = False,
@@ -579,6 +583,10 @@ def prepare(
 ) -> PrepareSummary:
     """Encode every conversation of JSONL files, plain, gzip or zstd, into a folder, in constant memory.
 
+    `shape` says how a record holds its conversation: `messages`, `sharegpt`, `prompt_response` or `instruction`; the
+    first 100 records of each file say so if it is None. `fields` has the names of fields that go by another name, such
+    as `{"messages": "chat"}`. Lists that are JSON in a string are read too.
+
     `output` gets `tokenized_data.jsonl` (one record a line: `id` if there is one, `input_ids`, `loss_mask`, and
     `loss_weight` if a message weighs something other than 0 and 1) in the order of the inputs, `rejected.jsonl` if
     lines failed, and `findings.jsonl` if something is odd in a record. They appear only when all is done. A line
@@ -592,5 +600,5 @@ def prepare(
     (2, {})
 
     Raises FasttokError: `io` if an input is missing or the output cannot be written, `option` for an input that is
-    given twice or is also an output, and for no input at all.
+    given twice or is also an output, for no input at all, and for a file whose first records have different shapes.
     """

@@ -22,6 +22,9 @@ __all__ = [
     "OnEmpty",
     "PrepareSummary",
     "ReasoningMode",
+    "RecordField",
+    "RecordLayout",
+    "RecordShape",
     "ResponseFormatInput",
     "SpanPart",
     "SpanRole",
@@ -210,11 +213,44 @@ ErrorKind: TypeAlias = Literal["conversation", "validation", "json", "unknown_mo
 """The kinds of fault that a caller may want to tell apart."""
 
 
+RecordShape: TypeAlias = Literal["messages", "sharegpt", "prompt_response", "instruction"]
+"""How a record holds a conversation: `messages` (`role`, `content`) and `tools`; `conversations` (`from`, `value`);
+`prompt` and `response`, two texts or two lists of messages; `instruction`, `input` and `output`."""
+
+RecordField: TypeAlias = Literal[
+    "messages",
+    "conversations",
+    "from",
+    "value",
+    "prompt",
+    "response",
+    "instruction",
+    "input",
+    "output",
+    "system",
+    "history",
+    "tools",
+]
+"""A field that a shape reads, by its usual name."""
+
+
+class RecordLayout(TypedDict):
+    """How the records of some inputs were read."""
+
+    shape: RecordShape
+    fields: dict[RecordField, str]
+    """The names of the fields that do not go by their usual one."""
+    files: int
+    """How many inputs were read so."""
+
+
 class PrepareSummary(TypedDict):
     """What became of every line: `records == written + sum(skipped.values()) + sum(failed.values())`."""
 
     records: int
     """Lines read."""
+    layouts: list[RecordLayout]
+    """How the records were read, the first input's way first."""
     written: int
     """Records written."""
     rows: int

@@ -23,6 +23,7 @@ use std::time::Duration;
 use reader::{Line, Lines};
 use record::{Outcome, encode_line};
 use rustc_hash::FxHashSet;
+use shape::{Field, Layout, Shape};
 pub use summary::Summary;
 use writer::PendingFile;
 
@@ -47,6 +48,9 @@ pub const FINDINGS_FILE: &str = "findings.jsonl";
 /// one read, one encoded, one written, and one waiting at either end.
 const CHUNK_BYTES: usize = 8 << 20;
 
+/// How many of the first records say which shape all of them have.
+const LOOKED_AT: usize = 100;
+
 /// How long `report` may have to wait for its next call when an input has nothing to give, as a pipe or a network disk.
 const LONGEST_SILENCE: Duration = Duration::from_millis(200);
 
@@ -57,6 +61,10 @@ pub struct PrepareOptions<'v> {
     pub inputs: Vec<PathBuf>,
     /// The folder for the records.
     pub output: PathBuf,
+    /// The shape of the records; found by looking at the first ones if None.
+    pub shape: Option<Shape>,
+    /// The names that fields have in the records, for those that are not found under their usual ones.
+    pub fields: Vec<(Field, String)>,
     /// What to render and what to train.
     pub encode: EncodeOptions<'v>,
     /// Threads that encode; all that the machine offers if None.
@@ -119,10 +127,12 @@ pub fn prepare(
     let sink = thread::scope(|scope| {
         let (hand_over, outcomes) = mpsc::sync_channel(1);
         let writer = scope.spawn(|| write_all(sink, outcomes, &written));
+        let mut layouts = Vec::new();
         loop {
             match chunks.recv_timeout(LONGEST_SILENCE) {
                 Ok(chunk) => {
-                    let outcomes = encode_chunk(encoder, options, &chunk, threads);
+                    add_layouts(&mut layouts, &chunk, options)?;
+                    let outcomes = encode_chunk(encoder, options, &layouts, &chunk, threads);
                     if hand_over.send((chunk, outcomes)).is_err() {
                         // The writer has failed, and says how.
                         break;
@@ -134,9 +144,10 @@ pub fn prepare(
             tell()?;
         }
         drop(hand_over);
-        writer
+        let sink = writer
             .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        sink.map(|sink| sink.with_layouts(layouts))
     })?;
     if reader.join().is_err() {
         return Err(Error::new(
@@ -155,10 +166,41 @@ struct Written {
     tokens: AtomicU64,
 }
 
+/// Adds the layouts of the files of which this chunk has the first lines.
+fn add_layouts(
+    layouts: &mut Vec<Layout>,
+    chunk: &[Line],
+    options: &PrepareOptions<'_>,
+) -> Result<()> {
+    for lines in chunk.chunk_by(|a, b| a.file == b.file) {
+        let file = lines[0].file;
+        // An empty file has no line in any chunk.
+        while layouts.len() <= file {
+            let first = if layouts.len() == file { lines } else { &[] };
+            let layout = layout_of(first, options)
+                .map_err(|error| error.in_file(options.inputs[file].display().to_string()))?;
+            layouts.push(layout);
+        }
+    }
+    Ok(())
+}
+
+/// The layout of a file, by its first records. Lines that cannot be read have no say in it.
+fn layout_of(lines: &[Line], options: &PrepareOptions<'_>) -> Result<Layout> {
+    let texts = lines.iter().filter_map(|line| line.text.as_deref().ok());
+    let records: Vec<Value<'_>> = texts
+        .filter_map(|text| Value::from_json(text).ok())
+        .take(LOOKED_AT)
+        .collect();
+    let records = records.iter().filter_map(Value::as_object);
+    Layout::of(records, options.shape, &options.fields)
+}
+
 /// What becomes of each line of a chunk.
 fn encode_chunk(
     encoder: &Encoder,
     options: &PrepareOptions<'_>,
+    layouts: &[Layout],
     chunk: &[Line],
     threads: NonZero<usize>,
 ) -> Vec<Outcome> {
@@ -170,7 +212,9 @@ fn encode_chunk(
         || encoder.checkout(),
         |scratch, crew: &Crew<(), LongText<'_>>, index| {
             let helpers = (threads > 1).then_some(crew as &dyn Helpers<'_>);
-            encode_line(encoder, options.encode, &chunk[index], scratch, helpers)
+            let line = &chunk[index];
+            let layout = &layouts[line.file];
+            encode_line(encoder, options.encode, layout, line, scratch, helpers)
         },
         |scratch| scratch.tokenizer(),
     )
@@ -213,6 +257,17 @@ impl<'o> Sink<'o> {
             findings: None,
             summary: Summary::default(),
         })
+    }
+
+    fn with_layouts(mut self, layouts: Vec<Layout>) -> Self {
+        for layout in layouts {
+            let same = self.summary.layouts.iter_mut();
+            match same.into_iter().find(|(known, _)| *known == layout) {
+                Some((_, files)) => *files += 1,
+                None => self.summary.layouts.push((layout, 1)),
+            }
+        }
+        self
     }
 
     fn take(&mut self, line: &Line, outcome: Outcome) -> Result<()> {

@@ -5,6 +5,7 @@ use crate::chat::json::{Spacing, Value};
 use crate::chat::mask::MaskPolicy;
 use crate::chat::validation::Finding;
 use crate::dataset::reader::Line;
+use crate::dataset::shape::Layout;
 use crate::dataset::writer;
 use crate::encoder::encoded::{EncodedConversation, LeftOut, Notices};
 use crate::encoder::long_text::Helpers;
@@ -35,6 +36,7 @@ pub(super) struct Record {
 pub(super) fn encode_line<'e>(
     encoder: &'e Encoder,
     options: EncodeOptions<'_>,
+    layout: &Layout,
     line: &Line,
     scratch: &mut Scratch,
     helpers: Option<&dyn Helpers<'e>>,
@@ -48,7 +50,7 @@ pub(super) fn encode_line<'e>(
     if text.iter().all(is_blank) {
         return Outcome::Skipped("blank line");
     }
-    match encode_record(encoder, options, text, scratch, helpers) {
+    match encode_record(encoder, options, layout, text, scratch, helpers) {
         Ok(record) => match record.left_out.first() {
             Some(reason) if record.rows == 0 => Outcome::Skipped(reason.as_str()),
             _ => Outcome::Written(record),
@@ -61,16 +63,24 @@ pub(super) fn encode_line<'e>(
 fn encode_record<'e>(
     encoder: &'e Encoder,
     options: EncodeOptions<'_>,
+    layout: &Layout,
     text: &[u8],
     scratch: &mut Scratch,
     helpers: Option<&dyn Helpers<'e>>,
 ) -> Result<Record> {
     let value = Value::from_json(text)?;
     let Some(entries) = value.as_object() else {
-        let message = format!("expected an object with `messages`, found {}", value.kind());
+        let message = format!("expected an object, found {}", value.kind());
         return Err(Error::new(ErrorKind::Conversation, message));
     };
-    let conversation = Conversation::from_value(&value, None)?;
+    let made;
+    let in_messages = if layout.reads_as_is(entries) {
+        &value
+    } else {
+        made = layout.conversation(entries)?;
+        &made
+    };
+    let conversation = Conversation::from_value(in_messages, None)?;
     let id = entries.get("id").map(printed_id).transpose();
     let printed = id.as_ref().ok().and_then(Option::as_deref);
     let mut record = Record::default();

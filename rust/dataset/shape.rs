@@ -1,13 +1,16 @@
 //! The shapes in which datasets hold conversations, and how a record of each becomes messages.
 //!
 //! A record in OpenAI's spelling is read as it is. All others become such a record first, with their strings borrowed.
-//! What an error says of a record names the fields that the record has, not those that it became.
+//! Errors here name the fields that the record has; what is found later, the messages that it became.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::chat::json::{Object, Value};
 use crate::error::{Error, ErrorKind, Result};
+
+/// How many fields of a record an error names.
+const QUOTED_FIELDS: usize = 10;
 
 /// How a record holds a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +45,20 @@ impl Shape {
         }
     }
 
-    /// The fields that it reads. The first ones, as many as [`Self::needed`] says, must be there.
+    /// The shape of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Option`] if there is none.
+    pub fn from_name(name: &str) -> Result<Self> {
+        let known = Self::ALL.into_iter().find(|shape| shape.as_str() == name);
+        known.ok_or_else(|| {
+            let names = Self::ALL.map(Self::as_str).join(", ");
+            let message = format!("expected one of {names}, found {name:?}");
+            Error::new(ErrorKind::Option, message).at("shape")
+        })
+    }
+
+    /// The fields that it reads.
     #[must_use]
     pub fn fields(self) -> &'static [Field] {
         use Field::*;
@@ -85,6 +101,22 @@ pub enum Field {
 }
 
 impl Field {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Messages,
+        Self::Conversations,
+        Self::From,
+        Self::Value,
+        Self::Prompt,
+        Self::Response,
+        Self::Instruction,
+        Self::Input,
+        Self::Output,
+        Self::System,
+        Self::History,
+        Self::Tools,
+    ];
+
     /// The names under which it is looked for if none is given, the commonest first.
     #[must_use]
     pub fn names(self) -> &'static [&'static str] {
@@ -102,6 +134,19 @@ impl Field {
             Self::History => &["history"],
             Self::Tools => &["tools"],
         }
+    }
+
+    /// The field of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Option`] if there is none.
+    pub fn from_name(name: &str) -> Result<Self> {
+        let known = Self::ALL.into_iter().find(|field| field.as_str() == name);
+        known.ok_or_else(|| {
+            let names = Self::ALL.map(Self::as_str).join(", ");
+            let message = format!("expected one of {names}, found {name:?}");
+            Error::new(ErrorKind::Option, message).at("fields")
+        })
     }
 
     /// Its own name, among options and in reports.
@@ -234,7 +279,9 @@ impl Layout {
         };
         self.shape == Shape::Messages
             && self.names.is_empty()
-            && !record.get("messages").is_some_and(holds_text)
+            && record
+                .get("messages")
+                .is_some_and(|messages| !holds_text(messages))
             && !record.get("tools").is_some_and(holds_text)
     }
 
@@ -388,7 +435,12 @@ impl Layout {
 
     fn needed<'v>(&self, record: &'v Object<'v>, field: Field) -> Result<Value<'v>> {
         let found = self.optional(record, field)?;
-        found.ok_or_else(|| fault("missing").at(self.name(field).to_owned()))
+        found.ok_or_else(|| {
+            let keys = record.iter().take(QUOTED_FIELDS).map(|(key, _)| key);
+            let keys = keys.collect::<Vec<_>>().join(", ");
+            let message = format!("missing; the record has {keys}");
+            fault(message).at(self.name(field).to_owned())
+        })
     }
 
     fn optional<'v>(&self, record: &'v Object<'v>, field: Field) -> Result<Option<Value<'v>>> {
@@ -640,7 +692,10 @@ mod tests {
                 r#"{"instruction": "a", "output": "b", "history": [["c"]]}"#,
                 "history[0]: expected a list of two strings",
             ),
-            (r#"{"text": "a"}"#, "messages: missing"),
+            (
+                r#"{"text": "a", "b": 1}"#,
+                "messages: missing; the record has text, b",
+            ),
         ];
         for (record, expected) in cases {
             let error = error_of(record);

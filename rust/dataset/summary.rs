@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::dataset::record::Record;
+use crate::dataset::shape::Layout;
 use crate::error::Error;
 
 /// How many failures the summary quotes; [`REJECTED_FILE`](super::REJECTED_FILE) has all of them.
@@ -13,6 +14,8 @@ const QUOTED_FAILURES: usize = 10;
 pub struct Summary {
     /// Lines read.
     pub records: u64,
+    /// How the inputs hold their conversations, and how many files hold them so.
+    pub layouts: Vec<(Layout, u64)>,
     /// Records written.
     pub written: u64,
     /// Lines of the output: one a record, or more where reasoning is expanded.

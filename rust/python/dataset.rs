@@ -1,12 +1,14 @@
 //! `prepare`: files to files, with a Python callable told of the progress.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::dataset::shape::{Field, Layout, Shape};
 use crate::dataset::{self, PrepareOptions, Progress};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::python::convert::{Kept, Strings};
 use crate::python::encoder::Encoder;
 use crate::python::error::to_pyerr;
@@ -14,8 +16,8 @@ use crate::python::options::{ENCODE_OPTIONS, Options};
 
 #[pyfunction]
 #[pyo3(
-    signature = (encoder, inputs, output, *, progress=None, **options),
-    text_signature = "(encoder, inputs, output, *, add_generation_prompt=False, thinking=True, \
+    signature = (encoder, inputs, output, *, shape=None, fields=None, progress=None, **options),
+    text_signature = "(encoder, inputs, output, *, shape=None, fields=None, add_generation_prompt=False, thinking=True, \
                       preserve_thinking=False, thinking_effort='max', tool_choice=None, response_format=None, tool_nulls='absent', \
                       mask='all_assistant_messages', on_empty='keep', control_strings='as_reference', reasoning='template', tool_call_ids='verbatim', max_length=None, \
                           truncate='turn', validate='warn', num_threads=None, progress=None)"
@@ -29,6 +31,8 @@ pub(super) fn prepare<'py>(
     encoder: &Encoder,
     inputs: Vec<PathBuf>,
     output: PathBuf,
+    shape: Option<&str>,
+    fields: Option<BTreeMap<String, String>>,
     progress: Option<Py<PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -40,9 +44,18 @@ pub(super) fn prepare<'py>(
         options,
         &strings,
     )?;
+    let layout = || {
+        let field = |(field, name): (String, String)| Ok((Field::from_name(&field)?, name));
+        let fields = fields.into_iter().flatten().map(field);
+        let fields = fields.collect::<Result<_>>()?;
+        Ok((shape.map(Shape::from_name).transpose()?, fields))
+    };
+    let (shape, fields) = layout().map_err(|error: Error| to_pyerr(py, &error))?;
     let options = PrepareOptions {
         inputs,
         output,
+        shape,
+        fields,
         encode: options.encode(py, encoder.core().template())?,
         num_threads: options.num_threads,
     };
@@ -62,6 +75,11 @@ pub(super) fn prepare<'py>(
     let summary = outcome.map_err(|error| to_pyerr(py, &error))?;
     let dict = PyDict::new(py);
     dict.set_item("records", summary.records)?;
+    let layouts = summary
+        .layouts
+        .iter()
+        .map(|layout| layout_to_dict(py, layout));
+    dict.set_item("layouts", layouts.collect::<PyResult<Vec<_>>>()?)?;
     dict.set_item("written", summary.written)?;
     dict.set_item("rows", summary.rows)?;
     dict.set_item("skipped", summary.skipped)?;
@@ -87,6 +105,21 @@ pub(super) fn prepare<'py>(
     )?;
     dict.set_item("control_string_records", summary.control_string_records)?;
     dict.set_item("findings", summary.findings)?;
+    Ok(dict)
+}
+
+fn layout_to_dict<'py>(
+    py: Python<'py>,
+    (layout, files): &(Layout, u64),
+) -> PyResult<Bound<'py, PyDict>> {
+    let fields = PyDict::new(py);
+    for (field, name) in &layout.names {
+        fields.set_item(field.as_str(), name)?;
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("shape", layout.shape.as_str())?;
+    dict.set_item("fields", fields)?;
+    dict.set_item("files", files)?;
     Ok(dict)
 }
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn, TypeAlias
+from typing import Annotated, Literal, NoReturn, TypeAlias, cast
 
 import typer
 
@@ -13,7 +13,17 @@ from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
 from fasttok.cli.progress import shown_progress
 from fasttok.cli.summary import adds_up, failed_records, print_summary
-from fasttok.types import ControlStrings, OnEmpty, ReasoningMode, ToolCallIds, ToolNulls, Truncate, Validate
+from fasttok.types import (
+    ControlStrings,
+    OnEmpty,
+    ReasoningMode,
+    RecordField,
+    RecordShape,
+    ToolCallIds,
+    ToolNulls,
+    Truncate,
+    Validate,
+)
 
 EffortChoice: TypeAlias = Literal["low", "high", "max", "unstated"]
 
@@ -23,6 +33,18 @@ def folder(name: str) -> Path:
     if not name:
         raise typer.BadParameter("expected a folder, found an empty name")
     return Path(name)
+
+
+def renamed_fields(options: list[str]) -> dict[RecordField, str]:
+    pairs: dict[str, str] = {}
+    for option in options:
+        field, _, name = option.partition("=")
+        if not (field and name):
+            message = f"expected FIELD=NAME, such as messages=chat, found {option!r}"
+            raise typer.BadParameter(message, param_hint="--field")
+        pairs[field] = name
+    # The native code says which fields there are.
+    return cast("dict[RecordField, str]", pairs)
 
 
 def prepare(
@@ -43,6 +65,17 @@ def prepare(
     ],
     template: Annotated[
         str | None, typer.Option(metavar="NAME", help="The chat template, if not the one that the model's name says.")
+    ] = None,
+    shape: Annotated[
+        RecordShape | None,
+        typer.Option(help="How a record holds its conversation; by default the first records of each file say so."),
+    ] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=NAME",
+            help="The name of a field of the records, if it is not the usual one, as in messages=chat.",
+        ),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Threads that encode; by default all, at most 256.")
@@ -111,9 +144,10 @@ def prepare(
 ) -> None:
     """Turn files of chats into training tokens.
 
-    Each line of an INPUT is one conversation: a JSON object with "messages" and, if it has them, "tools" and "id".
-    It becomes one line of DIR/tokenized_data.jsonl, in the same order: "input_ids", and a "loss_mask" that is 1
-    where a token trains.
+    Each line of an INPUT is one conversation: a JSON object with "messages" and, if it has them, "tools" and "id",
+    or one of another --shape: ShareGPT's "conversations", "prompt" and "response", or "instruction", "input" and
+    "output". It becomes one line of DIR/tokenized_data.jsonl, in the same order: "input_ids", and a "loss_mask" that
+    is 1 where a token trains.
 
     A line that cannot be encoded stops nothing: DIR/rejected.jsonl says which it is, and why. DIR/findings.jsonl
     says what is odd in the others. The files appear when all is done, and take the place of those of an earlier run.
@@ -130,6 +164,7 @@ def prepare(
       130  stopped with Ctrl-C; nothing was written
     """
     started = time.monotonic()
+    renamed = renamed_fields(field or [])
     try:
         with deferred_interrupt() as check_interrupt, shown_progress(quiet) as report:
 
@@ -141,6 +176,8 @@ def prepare(
                 fasttok.Encoder(model, template=template),
                 inputs,
                 output,
+                shape=shape,
+                fields=renamed,
                 thinking=thinking,
                 preserve_thinking=preserve_thinking,
                 thinking_effort=None if thinking_effort == "unstated" else thinking_effort,

@@ -32,6 +32,7 @@ def print_summary(summary: PrepareSummary, output: Path, seconds: float) -> None
     with console.capture() as capture:
         console.print(counts(summary, seconds))
         for paragraph in (
+            layouts(summary),
             notes(summary),
             findings(summary, output),
             failures(summary, output),
@@ -65,6 +66,18 @@ def counts(summary: PrepareSummary, seconds: float) -> Table:
     table.add_row("  trained", f"{trained:,}", f"{trained / tokens:.1%}" if tokens else "")
     table.add_row("time", f"{seconds:,.1f} s")
     return table
+
+
+def layouts(summary: PrepareSummary) -> list[str]:
+    """How the records were read, if not all of them as messages under their usual names."""
+    if all(layout["shape"] == "messages" and not layout["fields"] for layout in summary["layouts"]):
+        return []
+    lines = []
+    for layout in summary["layouts"]:
+        names = [f"{name!r} as {field}" for field, name in layout["fields"].items()]
+        files = f" ({layout['files']:,} of the files)" if len(summary["layouts"]) > 1 else ""
+        lines.append(f"records were read as {layout['shape']}{files}: {', '.join(names) or 'under the usual names'}")
+    return [*lines, "If that is wrong, say --shape and --field."]
 
 
 def notes(summary: PrepareSummary) -> list[str]:
