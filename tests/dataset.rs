@@ -20,6 +20,8 @@ fn run(inputs: &[PathBuf], output: &Path, threads: usize) -> Result<Summary, Err
     let options = PrepareOptions {
         inputs: inputs.to_vec(),
         output: output.to_owned(),
+        shape: None,
+        fields: Vec::new(),
         encode: EncodeOptions::default(),
         num_threads: NonZero::new(threads),
     };

@@ -206,8 +206,10 @@ def test_an_empty_input_is_said_to_be_empty(content: bytes, tmp_path: Path) -> N
         (("prepare", "CHATS", *K25), "'--output' / '-o'"),
         (("prepare", "-o", "OUT", *K25), "INPUT"),
         (("prepare", "CHATS", "MISSING", "-o", "OUT", *K25), "missing.jsonl: .*No such file"),
-        (("prepare", "FOLDER", "-o", "OUT", *K25), "is a directory"),
-        (("prepare", "CHATS", "-o", "CHATS", *K25), "chats.jsonl"),
+        (("prepare", "FOLDER", "-o", "OUT", *K25), "empty: no file in this folder ends in .jsonl, "),
+        (("prepare", "PATTERN", "-o", "OUT", *K25), "no file matches this pattern"),
+        (("prepare", "LIST", "-o", "OUT", *K25), "list.json: expected one record a line, found a list"),
+        (("prepare", "CHATS", "-o", "CHATS", *K25), "chats.jsonl/.*: not a directory"),
         (("prepare", "CHATS", "-o", "OUT", *K25, "--threads", "0"), "'--threads'"),
         (("prepare", "CHATS", "-o", "OUT", *K25, "--threads", "two"), "'--threads'"),
         (("prepare", "CHATS", "-o", "OUT", *K25, "--theads", "2"), "--theads"),
@@ -225,12 +227,16 @@ def test_a_failure_is_one_line(
     arguments: tuple[str, ...], expected: str, chats: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "link.jsonl").symlink_to(chats)
+    (tmp_path / "list.json").write_bytes(b"[\n  " + GOOD + b"]\n")
+    (tmp_path / "empty").mkdir()
     before = sorted(tmp_path.iterdir())
     paths = {
         "CHATS": chats,
         "LINK": tmp_path / "link.jsonl",
         "MISSING": tmp_path / "missing.jsonl",
-        "FOLDER": tmp_path,
+        "FOLDER": tmp_path / "empty",
+        "PATTERN": tmp_path / "*.parquet",
+        "LIST": tmp_path / "list.json",
         "OUT": tmp_path / "out",
     }
     assert main([str(paths.get(argument, argument)) for argument in arguments]) == 2
@@ -238,6 +244,29 @@ def test_a_failure_is_one_line(
     assert said.out == ""
     assert re.fullmatch(rf"error: .*{expected}.*\n", said.err)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_standard_input_is_a_dash(chats: Path, tmp_path: Path) -> None:
+    command = [*PREPARE, "-", "-o", str(tmp_path / "out"), *K25]
+    done = subprocess.run(command, input=EXAMPLES + BAD, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert f"-:{CHATS + 1}: messages[0].content".encode() in done.stdout
+    assert run("prepare", chats, "-o", tmp_path / "file", *K25).returncode == 0
+    assert records(tmp_path / "out") == records(tmp_path / "file")
+
+
+def test_a_folder_is_its_files_by_name(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    (folder / "more").mkdir(parents=True)
+    for name, said in [("b.jsonl", b"b"), ("a.jsonl", b"a"), ("more/c.jsonl", b"c"), ("note.txt", b"d")]:
+        (folder / name).write_bytes(GOOD.replace(b"hi", said))
+    assert run("prepare", folder, "-o", tmp_path / "out", *K25).returncode == 0
+    expected = [
+        Encoder("kimi-k2.5").encode_conversation(GOOD.replace(b"hi", said).decode()) for said in (b"a", b"b", b"c")
+    ]
+    assert [record["input_ids"] for record in records(tmp_path / "out")] == [row.input_ids.tolist() for row in expected]
+    assert run("prepare", folder / "*.jsonl", "-o", tmp_path / "out", *K25).returncode == 0
+    assert len(records(tmp_path / "out")) == 2
 
 
 @pytest.mark.parametrize("name", ["tokenized_data.jsonl", "rejected.jsonl"])

@@ -583,6 +583,9 @@ def prepare(
 ) -> PrepareSummary:
     """Encode every conversation of JSONL files, plain, gzip or zstd, into a folder, in constant memory.
 
+    `inputs` are files, folders (what in them ends in `.jsonl`, `.ndjson`, `.jsonl.gz`, `.json.zst` and the like),
+    patterns such as `chats/*.jsonl`, and `-` for standard input. Files of a folder or a pattern come sorted by name.
+
     `shape` says how a record holds its conversation: `messages`, `sharegpt`, `prompt_response` or `instruction`; the
     first 100 records of each file say so if it is None. `fields` has the names of fields that go by another name, such
     as `{"messages": "chat"}`. Lists that are JSON in a string are read too.
@@ -600,5 +603,6 @@ def prepare(
     (2, {})
 
     Raises FasttokError: `io` if an input is missing or the output cannot be written, `option` for an input that is
-    given twice or is also an output, for no input at all, and for a file whose first records have different shapes.
+    given twice or is also an output, for a pattern or folder without a file, for no input at all, and for a file whose
+    first records have different shapes.
     """

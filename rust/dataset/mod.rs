@@ -4,6 +4,7 @@
 //! are written in order, so the output does not depend on the number of threads. Every line is accounted for: written,
 //! skipped with a reason, or failed with file, line and path.
 
+mod inputs;
 mod reader;
 mod record;
 pub mod shape;
@@ -13,7 +14,7 @@ mod writer;
 use std::borrow::Cow;
 use std::fs;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -22,7 +23,6 @@ use std::time::Duration;
 
 use reader::{Line, Lines};
 use record::{Outcome, encode_line};
-use rustc_hash::FxHashSet;
 use shape::{Field, Layout, Shape};
 pub use summary::Summary;
 use writer::PendingFile;
@@ -57,7 +57,7 @@ const LONGEST_SILENCE: Duration = Duration::from_millis(200);
 /// What to prepare, and how.
 #[derive(Clone, Debug)]
 pub struct PrepareOptions<'v> {
-    /// JSONL files, plain or compressed.
+    /// JSONL files, plain or compressed; folders of such and patterns for them; `-` for standard input.
     pub inputs: Vec<PathBuf>,
     /// The folder for the records.
     pub output: PathBuf,
@@ -95,18 +95,19 @@ pub fn prepare(
     options: &PrepareOptions<'_>,
     mut report: impl FnMut(&Progress) -> Result<()>,
 ) -> Result<Summary> {
+    let inputs = inputs::expand(&options.inputs)?;
     let mut progress = Progress {
-        total_bytes: total_bytes(&options.inputs)?,
+        total_bytes: inputs::total_bytes(&inputs)?,
         ..Progress::default()
     };
     encoder.check(options.encode)?;
-    refuse_clashes(options)?;
-    let sink = Sink::create(options)?;
+    refuse_clashes(&inputs, &options.output)?;
+    let sink = Sink::create(&inputs, &options.output)?;
     let threads = batch::thread_count(options.num_threads, usize::MAX, || 0);
     let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
 
     let taken = Arc::new(AtomicU64::new(0));
-    let lines = Lines::new(options.inputs.clone(), Arc::clone(&taken));
+    let lines = Lines::new(inputs.clone(), Arc::clone(&taken));
     let (send, chunks) = mpsc::sync_channel::<Vec<Line>>(1);
     // The reader ends when the channel closes, which is also how an error below stops it.
     let reader = thread::spawn(move || {
@@ -131,7 +132,7 @@ pub fn prepare(
         loop {
             match chunks.recv_timeout(LONGEST_SILENCE) {
                 Ok(chunk) => {
-                    add_layouts(&mut layouts, &chunk, options)?;
+                    add_layouts(&mut layouts, &chunk, &inputs, options)?;
                     let outcomes = encode_chunk(encoder, options, &layouts, &chunk, threads);
                     if hand_over.send((chunk, outcomes)).is_err() {
                         // The writer has failed, and says how.
@@ -170,6 +171,7 @@ struct Written {
 fn add_layouts(
     layouts: &mut Vec<Layout>,
     chunk: &[Line],
+    inputs: &[PathBuf],
     options: &PrepareOptions<'_>,
 ) -> Result<()> {
     for lines in chunk.chunk_by(|a, b| a.file == b.file) {
@@ -178,7 +180,7 @@ fn add_layouts(
         while layouts.len() <= file {
             let first = if layouts.len() == file { lines } else { &[] };
             let layout = layout_of(first, options)
-                .map_err(|error| error.in_file(options.inputs[file].display().to_string()))?;
+                .map_err(|error| error.in_file(inputs[file].display().to_string()))?;
             layouts.push(layout);
         }
     }
@@ -187,7 +189,19 @@ fn add_layouts(
 
 /// The layout of a file, by its first records. Lines that cannot be read have no say in it.
 fn layout_of(lines: &[Line], options: &PrepareOptions<'_>) -> Result<Layout> {
-    let texts = lines.iter().filter_map(|line| line.text.as_deref().ok());
+    let mut texts = lines
+        .iter()
+        .filter_map(|line| line.text.as_deref().ok())
+        .skip_while(|text| text.trim_ascii().is_empty())
+        .peekable();
+    if texts
+        .peek()
+        .is_some_and(|text| text.trim_ascii_start().starts_with(b"["))
+    {
+        let message =
+            "expected one record a line, found a list of all (`jq -c '.[]'` makes lines of it)";
+        return Err(Error::new(ErrorKind::Json, message));
+    }
     let records: Vec<Value<'_>> = texts
         .filter_map(|text| Value::from_json(text).ok())
         .take(LOOKED_AT)
@@ -241,7 +255,8 @@ fn write_all<'o>(
 
 /// Where outcomes go: the two files, and the count.
 struct Sink<'o> {
-    options: &'o PrepareOptions<'o>,
+    inputs: &'o [PathBuf],
+    output: &'o Path,
     records: PendingFile,
     rejected: Option<PendingFile>,
     findings: Option<PendingFile>,
@@ -249,10 +264,11 @@ struct Sink<'o> {
 }
 
 impl<'o> Sink<'o> {
-    fn create(options: &'o PrepareOptions<'o>) -> Result<Self> {
+    fn create(inputs: &'o [PathBuf], output: &'o Path) -> Result<Self> {
         Ok(Self {
-            options,
-            records: PendingFile::create(options.output.join(RECORDS_FILE))?,
+            inputs,
+            output,
+            records: PendingFile::create(output.join(RECORDS_FILE))?,
             rejected: None,
             findings: None,
             summary: Summary::default(),
@@ -281,11 +297,11 @@ impl<'o> Sink<'o> {
             Outcome::Skipped(reason) => *self.summary.skipped.entry(reason).or_default() += 1,
             Outcome::Failed(error) => {
                 let error = error
-                    .in_file(self.options.inputs[line.file].display().to_string())
+                    .in_file(self.inputs[line.file].display().to_string())
                     .on_line(line.number);
                 let kind = ("kind", error.kind().as_str());
                 let text = report_line(error.place(), kind, error.message());
-                let path = self.options.output.join(REJECTED_FILE);
+                let path = self.output.join(REJECTED_FILE);
                 opened(&mut self.rejected, path)?.write(text.as_bytes())?;
                 self.summary.count_failed(error);
             }
@@ -299,10 +315,10 @@ impl<'o> Sink<'o> {
             let code = finding.code().as_str();
             let place = finding.place().clone();
             let place = place
-                .in_file(self.options.inputs[line.file].display().to_string())
+                .in_file(self.inputs[line.file].display().to_string())
                 .on_line(line.number);
             let text = report_line(&place, ("code", code), finding.message());
-            let path = self.options.output.join(FINDINGS_FILE);
+            let path = self.output.join(FINDINGS_FILE);
             opened(&mut self.findings, path)?.write(text.as_bytes())?;
             if !codes.contains(&code) {
                 codes.push(code);
@@ -326,30 +342,12 @@ impl<'o> Sink<'o> {
         for report in reports {
             match report? {
                 (Some(file), _) => file.persist()?,
-                (None, name) => remove_stale(&self.options.output.join(name))?,
+                (None, name) => remove_stale(&self.output.join(name))?,
             }
         }
         records.persist()?;
         Ok(self.summary)
     }
-}
-
-fn total_bytes(inputs: &[PathBuf]) -> Result<u64> {
-    let size = |path: &PathBuf| {
-        let metadata = fs::metadata(path).and_then(|metadata| {
-            let is_file = !metadata.is_dir();
-            if is_file {
-                Ok(metadata)
-            } else {
-                Err(std::io::ErrorKind::IsADirectory.into())
-            }
-        });
-        metadata.map(|metadata| metadata.len()).map_err(|error| {
-            Error::new(ErrorKind::Io, format!("cannot read this input: {error}"))
-                .in_file(path.display().to_string())
-        })
-    };
-    inputs.iter().map(size).sum()
 }
 
 /// A report, made when there is something to write in it.
@@ -360,40 +358,28 @@ fn opened(file: &mut Option<PendingFile>, path: PathBuf) -> Result<&mut PendingF
     }
 }
 
-/// No input at all is a slip, such as a pattern that matched nothing; a file given twice would count twice in training,
-/// and one that is also an output would be lost.
-fn refuse_clashes(options: &PrepareOptions<'_>) -> Result<()> {
-    if options.inputs.is_empty() {
-        let message = "expected at least one file, found none";
-        return Err(Error::new(ErrorKind::Option, message).at("inputs"));
-    }
-    let outputs =
-        [RECORDS_FILE, REJECTED_FILE, FINDINGS_FILE].map(|name| options.output.join(name));
+/// An input that is also an output would be lost.
+fn refuse_clashes(inputs: &[PathBuf], output: &Path) -> Result<()> {
+    let outputs = [RECORDS_FILE, REJECTED_FILE, FINDINGS_FILE].map(|name| output.join(name));
     let outputs: Vec<_> = outputs
         .iter()
         .filter_map(|path| path.canonicalize().ok())
         .collect();
-    let mut seen = FxHashSet::default();
-    for path in &options.inputs {
-        let refused = |message: &'static str| {
-            let error = Error::new(ErrorKind::Option, message);
-            Err(error.in_file(path.display().to_string()))
-        };
-        let Ok(real) = path.canonicalize() else {
-            continue;
-        };
-        if outputs.contains(&real) {
-            return refused("this input is also an output: choose another folder");
-        }
-        if !seen.insert(real) {
-            return refused("this input is given twice");
+    let is_output = |path: &&PathBuf| {
+        path.canonicalize()
+            .is_ok_and(|path| outputs.contains(&path))
+    };
+    match inputs.iter().find(is_output) {
+        None => Ok(()),
+        Some(path) => {
+            let message = "this input is also an output: choose another folder";
+            Err(Error::new(ErrorKind::Option, message).in_file(path.display().to_string()))
         }
     }
-    Ok(())
 }
 
 /// A failure report of an earlier run would contradict this one's records.
-fn remove_stale(path: &std::path::Path) -> Result<()> {
+fn remove_stale(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             let message = format!("cannot remove the report of an earlier run: {error}");

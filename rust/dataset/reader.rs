@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::dataset::inputs::is_standard_input;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A line of an input file, without its line end.
@@ -115,8 +116,13 @@ impl Iterator for Lines {
 fn decompressed(path: &Path, taken: &Arc<AtomicU64>) -> io::Result<Box<dyn BufRead + Send>> {
     const GZIP: &[u8] = b"\x1F\x8B";
     const ZSTD: &[u8] = b"\x28\xB5\x2F\xFD";
+    let inner: Box<dyn Read + Send> = if is_standard_input(path) {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path)?)
+    };
     let counted = Counted {
-        inner: File::open(path)?,
+        inner,
         taken: Arc::clone(taken),
     };
     let mut raw = BufReader::with_capacity(1 << 18, counted);
@@ -137,7 +143,7 @@ fn decompressed(path: &Path, taken: &Arc<AtomicU64>) -> io::Result<Box<dyn BufRe
 }
 
 struct Counted {
-    inner: File,
+    inner: Box<dyn Read + Send>,
     taken: Arc<AtomicU64>,
 }
 

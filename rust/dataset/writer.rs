@@ -30,6 +30,9 @@ impl PendingFile {
             if path.is_dir() {
                 return Err(std::io::ErrorKind::IsADirectory.into());
             }
+            if folder.is_file() {
+                return Err(std::io::ErrorKind::NotADirectory.into());
+            }
             fs::create_dir_all(folder)?;
             let mut builder = tempfile::Builder::new();
             let prefix = format!(".{name}.");

@@ -48,7 +48,13 @@ def renamed_fields(options: list[str]) -> dict[RecordField, str]:
 
 
 def prepare(
-    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT", help="JSONL files; .gz and .zst are fine.")],
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="INPUT",
+            help="JSONL files, plain, gzip or zstd; folders of such; patterns in quotes; - for standard input.",
+        ),
+    ],
     output: Annotated[
         Path,
         typer.Option(
