@@ -91,6 +91,38 @@ impl Place {
         Self { line, ..self }
     }
 
+    /// The same place, known to lie under the key `key` of the surrounding object.
+    #[must_use]
+    pub fn at(mut self, key: impl Into<Cow<'static, str>>) -> Self {
+        self.steps.push(Step::Key(key.into()));
+        self
+    }
+
+    /// The same place, known to lie at `index` of the surrounding list.
+    #[must_use]
+    pub fn at_index(mut self, index: usize) -> Self {
+        self.steps.push(Step::Index(index));
+        self
+    }
+
+    /// The key of the outermost object that it lies under, and the place inside of that; None for the record itself.
+    #[must_use]
+    pub fn split_key(mut self) -> Option<(Cow<'static, str>, Self)> {
+        match self.steps.pop() {
+            Some(Step::Key(key)) => Some((key, self)),
+            _ => None,
+        }
+    }
+
+    /// The index of the outermost list that it lies at, and the place inside of that.
+    #[must_use]
+    pub fn split_index(mut self) -> Option<(usize, Self)> {
+        match self.steps.pop() {
+            Some(Step::Index(index)) => Some((index, self)),
+            _ => None,
+        }
+    }
+
     /// The path inside the record, such as `messages[3].content`; empty when the record itself is meant.
     #[must_use]
     pub fn path(&self) -> String {
@@ -139,6 +171,13 @@ impl Error {
     #[must_use]
     pub fn at(mut self, key: impl Into<Cow<'static, str>>) -> Self {
         self.0.place.steps.push(Step::Key(key.into()));
+        self
+    }
+
+    /// The same fault, in another place.
+    #[must_use]
+    pub fn in_place(mut self, place: Place) -> Self {
+        self.0.place = place;
         self
     }
 

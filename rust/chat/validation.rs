@@ -122,6 +122,13 @@ impl Finding {
         self.code
     }
 
+    /// The same oddity, in another place.
+    #[must_use]
+    pub fn in_place(self, place: Place) -> Self {
+        let fault = self.fault.in_place(place);
+        Self { fault, ..self }
+    }
+
     /// Where it is.
     #[must_use]
     pub fn place(&self) -> &Place {

@@ -73,21 +73,33 @@ fn encode_record<'e>(
         let message = format!("expected an object, found {}", value.kind());
         return Err(Error::new(ErrorKind::Conversation, message));
     };
-    let made;
-    let in_messages = if layout.reads_as_is(entries) {
-        &value
-    } else {
-        made = layout.conversation(entries)?;
-        &made
-    };
-    let conversation = Conversation::from_value(in_messages, None)?;
     let id = entries.get("id").map(printed_id).transpose();
     let printed = id.as_ref().ok().and_then(Option::as_deref);
-    let mut record = Record::default();
-    encoder.for_each_row(&conversation, options, scratch, helpers, |row| match row {
-        Ok(row) => record.push(printed, row, options.mask),
-        Err(reason) => record.left_out.push(reason),
-    })?;
+    let mut encode = |value: &Value<'_>| {
+        let conversation = Conversation::from_value(value, None)?;
+        let mut record = Record::default();
+        encoder.for_each_row(&conversation, options, scratch, helpers, |row| match row {
+            Ok(row) => record.push(printed, row, options.mask),
+            Err(reason) => record.left_out.push(reason),
+        })?;
+        Ok(record)
+    };
+    let record = if layout.reads_as_is(entries) {
+        encode(&value)?
+    } else {
+        let made = layout.conversation(entries)?;
+        let in_record = |error: Error| {
+            let place = layout.place_in(entries, error.place());
+            error.in_place(place)
+        };
+        let mut record = encode(&made).map_err(in_record)?;
+        for finding in &mut record.findings {
+            *finding = finding
+                .clone()
+                .in_place(layout.place_in(entries, finding.place()));
+        }
+        record
+    };
     // Whoever cannot encode the conversation hears of that first.
     id.map(|_| record)
 }

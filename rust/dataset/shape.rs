@@ -1,13 +1,13 @@
 //! The shapes in which datasets hold conversations, and how a record of each becomes messages.
 //!
 //! A record in OpenAI's spelling is read as it is. All others become such a record first, with their strings borrowed.
-//! Errors here name the fields that the record has; what is found later, the messages that it became.
+//! Whatever is said of a record names the fields that it has, not those that it became.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::chat::json::{Object, Value};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 
 /// How many fields of a record an error names.
 const QUOTED_FIELDS: usize = 10;
@@ -303,6 +303,81 @@ impl Layout {
         Ok(Value::Object(Object::from_entries(entries)))
     }
 
+    /// A place in what [`Self::conversation`] gives, as a place in the record.
+    #[must_use]
+    pub fn place_in(&self, record: &Object<'_>, place: &Place) -> Place {
+        self.message_in(record, place)
+            .unwrap_or_else(|| self.field_in(place).unwrap_or_else(|| place.clone()))
+    }
+
+    fn field_in(&self, place: &Place) -> Option<Place> {
+        let (key, inside) = place.clone().split_key()?;
+        let field = match &*key {
+            "tools" => Field::Tools,
+            "messages" => *self.shape.fields().first()?,
+            _ => return None,
+        };
+        Some(inside.at(self.name(field).to_owned()))
+    }
+
+    fn message_in(&self, record: &Object<'_>, place: &Place) -> Option<Place> {
+        let (key, inside) = place.clone().split_key()?;
+        let (index, inside) = inside.split_index()?;
+        if key != "messages" {
+            return None;
+        }
+        let at = |place: Place, field: Field| Some(place.at(self.name(field).to_owned()));
+        if self.shape == Shape::Messages {
+            return at(inside.at_index(index), Field::Messages);
+        }
+        let has_system = self
+            .system_message(record)
+            .is_ok_and(|messages| !messages.is_empty());
+        let Some(mut index) = index.checked_sub(usize::from(has_system)) else {
+            return at(of_text(inside), Field::System);
+        };
+        match self.shape {
+            Shape::Messages => None,
+            Shape::ShareGpt => {
+                let turn = match inside.clone().split_key() {
+                    Some((key, inside)) if key == "content" => {
+                        inside.at(self.name(Field::Value).to_owned())
+                    }
+                    _ => inside,
+                };
+                at(turn.at_index(index), Field::Conversations)
+            }
+            Shape::PromptResponse => {
+                for field in [Field::Prompt, Field::Response] {
+                    match record.get(self.name(field)) {
+                        Some(Value::Array(list)) if index < list.len() => {
+                            return at(inside.at_index(index), field);
+                        }
+                        Some(Value::Array(list)) => index -= list.len(),
+                        _ if index == 0 => return at(of_text(inside), field),
+                        _ => index -= 1,
+                    }
+                }
+                None
+            }
+            Shape::Instruction => {
+                let history = record.get(self.name(Field::History)).map(parsed);
+                let earlier = match &history {
+                    Some(Ok(Value::Array(pairs))) => 2 * pairs.len(),
+                    _ => 0,
+                };
+                match index.checked_sub(earlier) {
+                    None => at(
+                        of_text(inside).at_index(index % 2).at_index(index / 2),
+                        Field::History,
+                    ),
+                    Some(0) => at(of_text(inside), Field::Instruction),
+                    Some(_) => at(of_text(inside), Field::Output),
+                }
+            }
+        }
+    }
+
     fn share_gpt<'v>(&self, record: &'v Object<'v>) -> Result<Value<'v>> {
         let name = self.name(Field::Conversations).to_owned();
         let turns = self.needed(record, Field::Conversations)?;
@@ -470,6 +545,14 @@ fn parsed<'v>(value: &'v Value<'v>) -> Result<Value<'v>> {
             Ok(Value::Array(items.collect::<Result<_>>()?))
         }
         value => Ok(value.borrowed()),
+    }
+}
+
+/// The place in a text of what is a place in the message that it became.
+fn of_text(place: Place) -> Place {
+    match place.clone().split_key() {
+        Some((key, inside)) if key == "content" => inside,
+        _ => place,
     }
 }
 
@@ -700,6 +783,61 @@ mod tests {
         for (record, expected) in cases {
             let error = error_of(record);
             assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_place_among_the_messages_is_one_in_the_record() {
+        let cases = [
+            (r#"{"chat": [{"role": "user"}]}"#, 0, "chat[0].content"),
+            (
+                r#"{"system": "s", "conversations": [{"from": "gpt", "value": "a"}]}"#,
+                0,
+                "system",
+            ),
+            (
+                r#"{"system": "s", "conversations": [{"from": "gpt", "value": "a"}]}"#,
+                1,
+                "conversations[0].value",
+            ),
+            (r#"{"prompt": "a", "answer": "b"}"#, 0, "prompt"),
+            (r#"{"prompt": "a", "answer": "b"}"#, 1, "answer"),
+            (
+                r#"{"prompt": [{"role": "user"}, {"role": "assistant"}], "answer": [{"role": "user"}]}"#,
+                1,
+                "prompt[1].content",
+            ),
+            (
+                r#"{"prompt": [{"role": "user"}, {"role": "assistant"}], "answer": [{"role": "user"}]}"#,
+                2,
+                "answer[0].content",
+            ),
+            (
+                r#"{"instruction": "a", "output": "b", "history": [["c", "d"]]}"#,
+                1,
+                "history[0][1]",
+            ),
+            (
+                r#"{"instruction": "a", "output": "b", "history": [["c", "d"]]}"#,
+                2,
+                "instruction",
+            ),
+            (
+                r#"{"instruction": "a", "output": "b", "system": "s"}"#,
+                2,
+                "output",
+            ),
+        ];
+        let names = [(Field::Messages, "chat".to_owned())];
+        for (record, index, expected) in cases {
+            let record = read(record);
+            let record = record.as_object().unwrap();
+            let layout = Layout::of([record], None, &names).unwrap();
+            let place = Place::default()
+                .at("content")
+                .at_index(index)
+                .at("messages");
+            assert_eq!(layout.place_in(record, &place).path(), expected);
         }
     }
 
