@@ -61,12 +61,24 @@ impl Shape {
     /// The fields that it reads.
     #[must_use]
     pub fn fields(self) -> &'static [Field] {
-        use Field::*;
         match self {
-            Self::Messages => &[Messages, Tools],
-            Self::ShareGpt => &[Conversations, From, Value, System, Tools],
-            Self::PromptResponse => &[Prompt, Response, System, Tools],
-            Self::Instruction => &[Instruction, Output, Input, System, History, Tools],
+            Self::Messages => &[Field::Messages, Field::Tools],
+            Self::ShareGpt => &[
+                Field::Conversations,
+                Field::From,
+                Field::Value,
+                Field::System,
+                Field::Tools,
+            ],
+            Self::PromptResponse => &[Field::Prompt, Field::Response, Field::System, Field::Tools],
+            Self::Instruction => &[
+                Field::Instruction,
+                Field::Output,
+                Field::Input,
+                Field::System,
+                Field::History,
+                Field::Tools,
+            ],
         }
     }
 }
