@@ -538,10 +538,10 @@ fn as_string<'v>(value: Option<&'v Value<'v>>, key: &'static str) -> Result<Opti
     }
 }
 
-fn expected(what: &str, found: &Value<'_>) -> Error {
+pub(crate) fn expected(what: &str, found: &Value<'_>) -> Error {
     fault(format!("expected {what}, found {}", found.kind()))
 }
 
-fn fault(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+pub(crate) fn fault(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::Conversation, message)
 }
