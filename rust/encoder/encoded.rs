@@ -7,6 +7,9 @@ use crate::chat::segment::Facts;
 use crate::chat::validation::Finding;
 use crate::tokenizer::TokenId;
 
+/// The label of a token that does not train: the default `ignore_index` of PyTorch's cross entropy.
+pub const IGNORE_INDEX: i64 = -100;
+
 /// Neighbouring tokens with one set of facts. The spans of a conversation tile its ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {

@@ -11,16 +11,13 @@ use pyo3::types::{PyDict, PyIterator, PySlice, PyTuple};
 use crate::chat::mask::{MaskPolicy, MessageWeight};
 use crate::chat::templates::Template;
 use crate::encoder::encoded;
-use crate::encoder::encoded::Notices;
+use crate::encoder::encoded::{IGNORE_INDEX, Notices};
 use crate::error::Error;
 use crate::python::error::to_pyerr;
 use crate::python::findings::{self, Finding};
 use crate::python::options::mask_policy;
 use crate::python::spans::{Spans, position};
 use crate::tokenizer::TokenId;
-
-/// The label of a token that does not train: the default `ignore_index` of PyTorch's cross entropy.
-const IGNORE_INDEX: i64 = -100;
 
 const KEYS: [&str; 2] = ["input_ids", "loss_mask"];
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-pub use print::{Spacing, write_float};
+pub use print::{Spacing, write_float, write_quoted};
 pub use read::is_object;
 
 /// How deeply lists and objects may nest, in files and in Python objects alike. Deeper input is an error, not a stack

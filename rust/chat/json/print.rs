@@ -136,7 +136,8 @@ fn write_display(value: impl std::fmt::Display, out: &mut String) {
     let _ = write!(out, "{value}");
 }
 
-fn write_quoted(text: &str, out: &mut String) {
+/// Prints a string as `json.dumps(text, ensure_ascii=False)`.
+pub fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
     let mut written = 0;
     for (i, byte) in text.bytes().enumerate() {
