@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashSet;
 use walkdir::{DirEntry, WalkDir};
 
+#[cfg(feature = "parquet")]
+use crate::dataset::table::folder::hf_folder;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Stands for standard input, as in most tools. A file of that name is `./-`.
 pub(super) const STANDARD_INPUT: &str = "-";
 
 /// The endings of the files that are taken from a folder. A file that is named itself may have any.
-const ENDINGS: [&str; 8] = [
+const ENDINGS: [&str; 10] = [
     ".jsonl",
     ".jsonl.gz",
     ".jsonl.zst",
@@ -21,6 +23,8 @@ const ENDINGS: [&str; 8] = [
     ".ndjson.zst",
     ".json.gz",
     ".json.zst",
+    ".parquet",
+    ".arrow",
 ];
 
 /// The files to read, in order: those that are named, those that match a pattern, and those of a folder and the folders
@@ -56,19 +60,6 @@ pub(super) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
 }
 
-/// The bytes of all inputs as they lie on disk; of standard input and of pipes nothing is known.
-///
-/// # Errors
-/// [`ErrorKind::Io`] for a file that is gone.
-pub(super) fn total_bytes(files: &[PathBuf]) -> Result<u64> {
-    let files = files.iter().filter(|path| !is_standard_input(path));
-    let size = |path: &PathBuf| {
-        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-        Ok(metadata.len())
-    };
-    files.map(size).sum()
-}
-
 fn is_pattern(path: &Path) -> bool {
     path.to_str()
         .is_some_and(|path| path.contains(['*', '?', '[']))
@@ -91,6 +82,10 @@ fn matches_of(pattern: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    #[cfg(feature = "parquet")]
+    if let Some(files) = hf_folder(folder)? {
+        return Ok(files);
+    }
     // Hidden folders hold what tools keep for themselves, such as caches and half-written files.
     let is_seen = |entry: &DirEntry| {
         let name = entry.file_name().as_encoded_bytes();

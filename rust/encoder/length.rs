@@ -4,6 +4,7 @@
 //! were. Messages are told apart by their spans.
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use crate::chat::segment::Role;
 use crate::encoder::encoded::{EncodedConversation, Span};
@@ -19,7 +20,8 @@ pub struct MaxLength {
 }
 
 /// What becomes of a row that is too long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Truncate {
     /// Whole messages are left out from the end.
     #[default]

@@ -1,8 +1,11 @@
 //! What encoding does where it has a choice, and the names of the choices in Python, on the command line and in files.
 
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
 use crate::chat::mask::{MaskPolicy, TrainOn};
 use crate::chat::templates::RenderOptions;
-use crate::encoder::length::MaxLength;
+use crate::encoder::length::{MaxLength, Truncate};
 use crate::error::{Error, ErrorKind, Result};
 
 /// What to render and what to train.
@@ -27,7 +30,8 @@ pub struct EncodeOptions<'v> {
 }
 
 /// What becomes of what is odd in a conversation: see [`crate::chat::validation`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Validate {
     /// It is noted.
     #[default]
@@ -52,7 +56,8 @@ impl Validate {
 }
 
 /// What becomes of the ids of tool calls, where the template shows them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolCallIds {
     /// They stay as they are; those that hide the name of their function are counted.
     #[default]
@@ -74,7 +79,8 @@ impl ToolCallIds {
 }
 
 /// What becomes of reasoning that the template does not show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reasoning {
     /// It is left out, and counted.
     #[default]
@@ -100,7 +106,8 @@ impl Reasoning {
 }
 
 /// What becomes of special tokens that the text of a message spells out. The mask is the same in every case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ControlStrings {
     /// What the template's reference makes of them.
     #[default]
@@ -125,7 +132,8 @@ impl ControlStrings {
 }
 
 /// What becomes of a conversation in which no token trains.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnEmpty {
     /// It is kept, and counted.
     #[default]
@@ -160,6 +168,31 @@ impl<'v> From<RenderOptions<'v>> for EncodeOptions<'v> {
 }
 
 impl EncodeOptions<'_> {
+    /// Every option by its name in Python, with its value there.
+    #[must_use]
+    pub fn to_json(&self) -> Map<String, Json> {
+        let mut options = self.render.to_json();
+        let truncate = self
+            .max_length
+            .map_or_else(Truncate::default, |max_length| max_length.truncate);
+        for (name, value) in [
+            ("mask", json!(self.mask.to_string())),
+            ("on_empty", json!(self.on_empty)),
+            ("control_strings", json!(self.control_strings)),
+            ("reasoning", json!(self.reasoning)),
+            ("tool_call_ids", json!(self.tool_call_ids)),
+            (
+                "max_length",
+                json!(self.max_length.map(|max_length| max_length.tokens)),
+            ),
+            ("truncate", json!(truncate)),
+            ("validate", json!(self.validate)),
+        ] {
+            options.insert(name.to_owned(), value);
+        }
+        options
+    }
+
     /// Rows repeat the beginning of their conversation, which rules some options out.
     pub(super) fn check_expand(self) -> Result<()> {
         let wrong = |message: String| Err(Error::new(ErrorKind::Option, message).at("reasoning"));

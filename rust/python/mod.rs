@@ -26,7 +26,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use super::dataset::prepare;
+    use super::dataset::{prepare, verify};
     #[pymodule_export]
     use super::encoded::{EncodedBatch, EncodedConversation};
     #[pymodule_export]
@@ -49,6 +49,8 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("RECORDS_FILE", dataset::RECORDS_FILE)?;
         module.add("REJECTED_FILE", dataset::REJECTED_FILE)?;
+        module.add("REPORT_FILE", dataset::REPORT_FILE)?;
+        module.add("MANIFEST_FILE", dataset::manifest::MANIFEST_FILE)?;
         module.add("FINDINGS_FILE", dataset::FINDINGS_FILE)
     }
 }

@@ -1,6 +1,9 @@
 //! The switches of templates, and their spelling in Python, on the command line and in files.
 
-use crate::chat::json::{Object, Value};
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
+use crate::chat::json::{Object, Spacing, Value};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The switches of a template, with the defaults of the models' own `apply_chat_template` for whole conversations. A
@@ -27,7 +30,8 @@ pub struct RenderOptions<'v> {
 }
 
 /// How much K3 is asked to think; the model's own tokenizer asks for `max`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ThinkingEffort {
     /// Little.
     Low,
@@ -41,7 +45,8 @@ pub enum ThinkingEffort {
 }
 
 /// Whether K3 is told to call tools, or not to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
     /// Nothing is said of it.
     #[default]
@@ -53,7 +58,8 @@ pub enum ToolChoice {
 }
 
 /// What becomes of nulls in tool declarations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolNulls {
     /// One that says nothing counts as absent, as in messages: see [`crate::chat::tool_declaration::UnpaddedTools`].
     #[default]
@@ -115,6 +121,26 @@ impl<'v> RenderOptions<'v> {
         Ok(options)
     }
 
+    /// Every switch by its name, with its value as [`Self::from_object`] reads it.
+    #[must_use]
+    pub fn to_json(&self) -> Map<String, Json> {
+        let effort = match self.thinking_effort {
+            ThinkingEffort::Unstated => Json::Null,
+            said => json!(said),
+        };
+        let values = [
+            json!(self.add_generation_prompt),
+            json!(self.thinking),
+            json!(self.preserve_thinking),
+            effort,
+            json!(self.tool_choice),
+            self.response_format.to_json(),
+            json!(self.tool_nulls),
+        ];
+        let names = Self::NAMES.map(str::to_owned);
+        names.into_iter().zip(values).collect()
+    }
+
     fn set(&mut self, name: &str, value: &'v Value<'v>) -> Result<()> {
         match (name, value) {
             ("thinking_effort", Value::Null) => self.thinking_effort = ThinkingEffort::Unstated,
@@ -156,6 +182,21 @@ impl<'v> RenderOptions<'v> {
 }
 
 impl<'v> ResponseFormat<'v> {
+    /// What [`Self::from_value`] reads.
+    fn to_json(self) -> Json {
+        match self {
+            Self::Text => Json::Null,
+            Self::JsonObject => json!({"type": "json_object"}),
+            Self::JsonSchema(schema) => {
+                let mut text = String::new();
+                schema.write_json(Spacing::Compact, &mut text);
+                // What JSON cannot hold, such as NaN, stays the text that it is printed as.
+                let schema = serde_json::from_str(&text).unwrap_or(Json::String(text));
+                json!({"type": "json_schema", "json_schema": {"schema": schema}})
+            }
+        }
+    }
+
     /// As an API request spells it: `{"type": "json_object"}`, or `{"type": "json_schema", "json_schema": {"schema":
     /// …}}`.
     fn from_value(value: &'v Value<'v>) -> Result<Self> {
