@@ -17,6 +17,7 @@ from fasttok._core import (
     __version__,
     encode_conversation,
     prepare,
+    verify,
 )
 
 # So that code which asks for a mapping, such as PyTorch's default collate function, takes one.
@@ -35,4 +36,5 @@ __all__ = [
     "encode_conversation",
     "prepare",
     "types",
+    "verify",
 ]

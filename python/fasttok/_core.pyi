@@ -20,6 +20,8 @@ from fasttok.types import (
     ErrorKind,
     FindingCode,
     OnEmpty,
+    OnError,
+    OutputFormat,
     PrepareSummary,
     ReasoningMode,
     RecordField,
@@ -27,6 +29,7 @@ from fasttok.types import (
     ResponseFormatInput,
     SpanPart,
     SpanRole,
+    Target,
     ThinkingEffort,
     ToolCallIds,
     ToolChoice,
@@ -34,12 +37,15 @@ from fasttok.types import (
     ToolsInput,
     Truncate,
     Validate,
+    VerifyResult,
 )
 
 __all__ = [
     "FINDINGS_FILE",
+    "MANIFEST_FILE",
     "RECORDS_FILE",
     "REJECTED_FILE",
+    "REPORT_FILE",
     "EncodedBatch",
     "EncodedConversation",
     "Encoder",
@@ -51,6 +57,7 @@ __all__ = [
     "__version__",
     "encode_conversation",
     "prepare",
+    "verify",
 ]
 
 __version__: str
@@ -63,6 +70,12 @@ REJECTED_FILE: Final = "rejected.jsonl"
 
 FINDINGS_FILE: Final = "findings.jsonl"
 """What is odd in the records, in the same folder; not there if nothing is."""
+
+REPORT_FILE: Final = "report.json"
+"""What became of the records, in numbers, in the same folder."""
+
+MANIFEST_FILE: Final = "manifest.json"
+"""What the folder was made from and how, with the hashes of its files; the last file to get its name."""
 
 _Array: TypeAlias = NDArray[np.int32] | NDArray[np.uint8]
 _T = TypeVar("_T")
@@ -563,6 +576,12 @@ def prepare(
     *,
     shape: RecordShape | None = None,
     fields: Mapping[RecordField, str] | None = None,
+    format: OutputFormat | None = None,
+    target: Target | None = None,
+    shard_size: int | None = None,
+    keep: Sequence[str] = (),
+    on_error: OnError = "skip",
+    overwrite: bool = False,
     add_generation_prompt: bool = False,
     thinking: bool = True,
     preserve_thinking: bool = False,
@@ -579,30 +598,67 @@ def prepare(
     truncate: Truncate = "turn",
     validate: Validate = "warn",
     num_threads: int | None = None,
-    progress: Callable[[int, int, int, int], object] | None = None,
+    progress: Callable[[int, int, int, int, int], object] | None = None,
 ) -> PrepareSummary:
-    """Encode every conversation of JSONL files, plain, gzip or zstd, into a folder, in constant memory.
+    """Encode every conversation of some files into a folder, in constant memory.
 
-    `inputs` are files, folders (what in them ends in `.jsonl`, `.ndjson`, `.jsonl.gz`, `.json.zst` and the like),
-    patterns such as `chats/*.jsonl`, and `-` for standard input. Files of a folder or a pattern come sorted by name.
+    `inputs` are JSONL files, plain, gzip or zstd, Parquet and Arrow files, folders that hold such or that
+    `datasets.save_to_disk` has made, patterns such as `chats/*.jsonl`, and `-` for standard input. Files of a folder or
+    a pattern come sorted by name.
 
     `shape` says how a record holds its conversation: `messages`, `sharegpt`, `prompt_response` or `instruction`; the
     first 100 records of each file say so if it is None. `fields` has the names of fields that go by another name, such
     as `{"messages": "chat"}`. Lists that are JSON in a string are read too.
 
-    `output` gets `tokenized_data.jsonl` (one record a line: `id` if there is one, `input_ids`, `loss_mask`, and
-    `loss_weight` if a message weighs something other than 0 and 1) in the order of the inputs, `rejected.jsonl` if
-    lines failed, and `findings.jsonl` if something is odd in a record. They appear only when all is done. A line
-    that cannot be encoded is counted and reported, not raised.
+    `output` gets the records in the order of the inputs: `input_ids` and `loss_mask`, with `id` if there is one,
+    `loss_weight` if a message weighs something other than 0 and 1, `cut_tokens` if the row was too long, and the fields
+    that `keep` names. `format` is `jsonl` (one file, `tokenized_data.jsonl`), `parquet` or `arrow` (a folder for
+    `datasets.load_from_disk`), both in files of at most about 500 MB of rows; `shard_size` is another number of bytes
+    after which the next file begins. `target` names a trainer, and writes the columns and files that it reads
+    (docs/targets.md).
 
-    `progress(records, tokens, bytes, total_bytes)` is called at the start and after each chunk of lines; bytes are
-    those of the inputs as they lie on disk. What it raises ends the job, as Ctrl-C does, and no output is left.
+    Beside them stand `rejected.jsonl` if lines failed, `findings.jsonl` if something is odd in a record, `report.json`
+    with the numbers, and `manifest.json`, which gets its name when all is done. A line that cannot be encoded is
+    counted and reported; with `on_error="raise"` it ends the run.
+
+    A run that was stopped or killed goes on where it was when it is called again, and one that is finished does
+    nothing. If inputs or options have changed, that is an error, unless `overwrite` is true.
+
+    `progress(records, failed, tokens, bytes, total_bytes)` is called at the start and after each chunk of lines; bytes
+    are those of the inputs as they lie on disk, 0 where a pipe does not say. What it raises stops the run, as Ctrl-C
+    does.
 
     >>> summary = fasttok.prepare(encoder, ["chats.jsonl"], "prepared")
     >>> summary["written"], summary["failed"]
     (2, {})
 
-    Raises FasttokError: `io` if an input is missing or the output cannot be written, `option` for an input that is
-    given twice or is also an output, for a pattern or folder without a file, for no input at all, and for a file whose
-    first records have different shapes.
+    Raises FasttokError for an option, an input that is missing, an output that cannot be written, and a folder that was
+    prepared otherwise.
+    """
+
+def verify(
+    encoder: Encoder,
+    folder: str | PathLike[str],
+    *,
+    against: Sequence[str | PathLike[str]] | None = None,
+    num_threads: int | None = None,
+    progress: Callable[[int, int, int, int, int], object] | None = None,
+) -> VerifyResult:
+    """Check a folder that `prepare` has written, every file and every row.
+
+    Files are compared with the hashes of the manifest, rows with what a row must be: ids of the vocabulary, a mask of 0
+    and 1 as long as the ids, labels that agree with them, a token that trains (unless `on_empty` was `keep`), and
+    trained tokens only where the ids themselves say that an assistant speaks, from its header to its end.
+
+    With `against`, the inputs, every record is encoded again with the options of the manifest, and compared with its
+    rows. `encoder` must be of the model that the folder was prepared for.
+
+    `progress` is called as by `prepare`.
+
+    >>> found = fasttok.verify(encoder, "prepared", against=["chats.jsonl"])
+    >>> found["rows"], found["problems"]
+    (2, {})
+
+    Raises FasttokError for a folder without a manifest or with an unfinished one, and for an encoder of another model.
+    What is wrong in the folder is counted and quoted, not raised.
     """

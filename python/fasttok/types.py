@@ -234,6 +234,16 @@ RecordField: TypeAlias = Literal[
 """A field that a shape reads, by its usual name."""
 
 
+OutputFormat: TypeAlias = Literal["jsonl", "parquet", "arrow"]
+"""What records are written to; `arrow` is a folder that `datasets.load_from_disk` opens."""
+
+Target: TypeAlias = Literal["specforge", "speculators", "trl", "axolotl", "llama-factory", "verl", "megatron"]
+"""A trainer whose columns and files are written."""
+
+OnError: TypeAlias = Literal["skip", "raise"]
+"""What becomes of a line that cannot be encoded: it is left out and reported, or ends the run."""
+
+
 class RecordLayout(TypedDict):
     """How the records of some inputs were read."""
 
@@ -242,6 +252,23 @@ class RecordLayout(TypedDict):
     """The names of the fields that do not go by their usual one."""
     files: int
     """How many inputs were read so."""
+
+
+class RowLengths(TypedDict):
+    """Lengths of rows in tokens: half of the rows are no longer than `p50`, and so on; None without rows."""
+
+    p50: int | None
+    p90: int | None
+    p99: int | None
+    max: int | None
+
+
+class TokenCounts(TypedDict):
+    """Tokens of one kind."""
+
+    all: int
+    trained: int
+    """Those whose loss mask is 1."""
 
 
 class PrepareSummary(TypedDict):
@@ -254,7 +281,7 @@ class PrepareSummary(TypedDict):
     written: int
     """Records written."""
     rows: int
-    """Lines of the output: one a record, or more where reasoning is expanded."""
+    """Rows of the output: one a record, or more where reasoning is expanded."""
     skipped: dict[str, int]
     """Lines skipped, by reason."""
     skipped_rows: dict[str, int]
@@ -262,11 +289,16 @@ class PrepareSummary(TypedDict):
     failed: dict[str, int]
     """Lines that failed, by the kind of error."""
     failures: list[FasttokError]
-    """The first ten failures, each with its file, line and path; `rejected.jsonl` has all of them."""
+    """The first ten failures of this run, each with its file, line and path; `rejected.jsonl` has all of them."""
     tokens: int
     """Tokens written."""
     trained_tokens: int
     """Tokens written whose loss mask is 1."""
+    parts: dict[SpanRole, dict[SpanPart, TokenCounts]]
+    """The tokens by who speaks, and by which part of the message they are."""
+    lengths: RowLengths
+    trained_shares: list[int]
+    """Rows by the share of their tokens that trains, in twenty steps: below 5 %, below 10 %, …, and up to 100 %."""
     untrained_records: int
     """Records written in which no token trains."""
     cut_records: int
@@ -279,3 +311,27 @@ class PrepareSummary(TypedDict):
     """Records in which text of a message was read as special tokens, as the reference reads it."""
     findings: dict[str, int]
     """In how many records written each `FindingCode` is found; `findings.jsonl` has every finding with its place."""
+    lost_weight_records: int
+    """Records with weights other than 0 and 1, for which the target has no column."""
+    files: list[str]
+    """The files with the records, as paths from the output folder."""
+    resumed_records: int
+    """Lines that runs before this one had done."""
+    already_done: bool
+    """Whether the folder was finished before, so that nothing was done."""
+
+
+class VerifyResult(TypedDict):
+    """What was found in a prepared folder."""
+
+    rows: int
+    tokens: int
+    trained_tokens: int
+    untrained_rows: int
+    """Rows in which no token trains; a problem unless the folder was prepared with `on_empty` as `keep`."""
+    unjudged_rows: int
+    """Rows of which the ids do not tell who speaks, since text of a message became special tokens in some."""
+    problems: dict[str, int]
+    """How many problems there are, by what they are; empty if all is well."""
+    quoted: list[FasttokError]
+    """The first twenty of them, each with its file and, if it is in a row, the number of the row as `line`."""

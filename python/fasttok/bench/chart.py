@@ -18,7 +18,7 @@ from fasttok.bench.contender import Kind
 from fasttok.bench.scaling import Scaling
 from fasttok.bench.table import number, threads
 from fasttok.bench.timing import Spread, Timed
-from fasttok.bench.whole_file import whole_file
+from fasttok.cli.whole_file import whole_file
 
 INK = "#1f2933"
 FAINT = "#616e7c"

@@ -18,9 +18,9 @@ from fasttok.bench.progress import shown_steps
 from fasttok.bench.report import comparison_report, scaling_report, write_report
 from fasttok.bench.scaling import CHARACTERS, run_scaling
 from fasttok.bench.table import comparison_table, print_page, scaling_table
-from fasttok.bench.whole_file import check_place
 from fasttok.bench.workload import encodable
 from fasttok.cli.output import counted
+from fasttok.cli.whole_file import check_place
 
 PICTURES = (".svg", ".png", ".pdf")
 MOST_THREADS = 256

@@ -10,7 +10,7 @@ from fasttok.bench.comparison import Comparison
 from fasttok.bench.machine import Machine
 from fasttok.bench.scaling import Scaling
 from fasttok.bench.timing import Timed
-from fasttok.bench.whole_file import whole_file
+from fasttok.cli.whole_file import whole_file
 
 
 def comparison_report(comparison: Comparison) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias, cast
 
 import typer
 
@@ -11,14 +11,18 @@ import fasttok
 from fasttok._core import REJECTED_FILE
 from fasttok.cli.interrupt import deferred_interrupt
 from fasttok.cli.output import write, write_error
+from fasttok.cli.prepared import fail
 from fasttok.cli.progress import shown_progress
-from fasttok.cli.summary import adds_up, failed_records, print_summary
+from fasttok.cli.summary import failed_records, print_summary
 from fasttok.types import (
     ControlStrings,
     OnEmpty,
+    OnError,
+    OutputFormat,
     ReasoningMode,
     RecordField,
     RecordShape,
+    Target,
     ToolCallIds,
     ToolNulls,
     Truncate,
@@ -33,6 +37,15 @@ def folder(name: str) -> Path:
     if not name:
         raise typer.BadParameter("expected a folder, found an empty name")
     return Path(name)
+
+
+def byte_count(text: str) -> int:
+    units = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+    number = text.rstrip("BGKMT")
+    unit = text[len(number) :]
+    if unit not in units or not number.isdecimal() or not int(number):
+        raise typer.BadParameter(f"expected a number of bytes such as 500MB, found {text!r}")
+    return int(number) * units[unit]
 
 
 def renamed_fields(options: list[str]) -> dict[RecordField, str]:
@@ -83,6 +96,32 @@ def prepare(
             help="The name of a field of the records, if it is not the usual one, as in messages=chat.",
         ),
     ] = None,
+    format: Annotated[
+        OutputFormat | None,
+        typer.Option(help="What to write: JSON lines, Parquet, or a folder for datasets.load_from_disk."),
+    ] = None,
+    target: Annotated[
+        Target | None, typer.Option(help="Write the columns and files that this trainer reads (docs/targets.md).")
+    ] = None,
+    shard_size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BYTES",
+            parser=byte_count,
+            help="Begin the next file after so many bytes of rows, such as 500MB; by default one file of JSON lines, "
+            "and 500MB in the other formats.",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Pass this field of the records through; give it again for more."),
+    ] = None,
+    on_error: Annotated[
+        OnError, typer.Option(help="Leave out a record that cannot be encoded and report it, or stop there.")
+    ] = "skip",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what an earlier run has left in DIR, whatever it was.")
+    ] = False,
     threads: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Threads that encode; by default all, at most 256.")
     ] = None,
@@ -150,13 +189,14 @@ def prepare(
 ) -> None:
     """Turn files of chats into training tokens.
 
-    Each line of an INPUT is one conversation: a JSON object with "messages" and, if it has them, "tools" and "id",
+    Each record of an INPUT is one conversation: a JSON object with "messages" and, if it has them, "tools" and "id",
     or one of another --shape: ShareGPT's "conversations", "prompt" and "response", or "instruction", "input" and
-    "output". It becomes one line of DIR/tokenized_data.jsonl, in the same order: "input_ids", and a "loss_mask" that
-    is 1 where a token trains.
+    "output". It becomes one row in DIR, in the same order: "input_ids", and a "loss_mask" that is 1 where a token
+    trains.
 
-    A line that cannot be encoded stops nothing: DIR/rejected.jsonl says which it is, and why. DIR/findings.jsonl
-    says what is odd in the others. The files appear when all is done, and take the place of those of an earlier run.
+    A record that cannot be encoded stops nothing: DIR/rejected.jsonl says which it is, and why. DIR/findings.jsonl
+    says what is odd in the others, DIR/report.json has the numbers, and DIR/manifest.json says what all of it was made
+    from. A run that was stopped, with Ctrl-C or by a crash, goes on where it was when the same command runs again.
 
     \b
     Example:
@@ -167,16 +207,16 @@ def prepare(
       0    all is written (but for blank lines)
       1    some records were rejected, the others are written
       2    it failed: a bad option, a missing input, a folder that cannot be written
-      130  stopped with Ctrl-C; nothing was written
+      130  stopped with Ctrl-C; the same command goes on from there
     """
     started = time.monotonic()
     renamed = renamed_fields(field or [])
     try:
         with deferred_interrupt() as check_interrupt, shown_progress(quiet) as report:
 
-            def progress(records: int, tokens: int, done: int, total: int) -> None:
+            def progress(records: int, failed: int, tokens: int, done: int, total: int) -> None:
                 check_interrupt()
-                report(records, tokens, done, total)
+                report(records, failed, tokens, done, total)
 
             summary = fasttok.prepare(
                 fasttok.Encoder(model, template=template),
@@ -184,6 +224,12 @@ def prepare(
                 output,
                 shape=shape,
                 fields=renamed,
+                format=format,
+                target=target,
+                shard_size=shard_size,
+                keep=keep or (),
+                on_error=on_error,
+                overwrite=overwrite,
                 thinking=thinking,
                 preserve_thinking=preserve_thinking,
                 thinking_effort=None if thinking_effort == "unstated" else thinking_effort,
@@ -202,11 +248,9 @@ def prepare(
     except fasttok.FasttokError as error:
         fail(str(error))
     except KeyboardInterrupt:
-        write(sys.stderr, "stopped; nothing was written\n")
+        write(sys.stderr, "stopped; the same command goes on from here\n")
         raise typer.Exit(130) from None
 
-    if not adds_up(summary):
-        fail(f"internal error: written, skipped and failed are not all the records: {summary}")
     failed = failed_records(summary)
     if not quiet:
         try:
@@ -217,8 +261,3 @@ def prepare(
         write_error(f"{failed:,} of {summary['records']:,} records failed: see {output / REJECTED_FILE}")
     if failed:
         raise typer.Exit(1)
-
-
-def fail(message: str) -> NoReturn:
-    write_error(message)
-    raise typer.Exit(2)

@@ -12,8 +12,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from fasttok.cli.output import write
 
-Report: TypeAlias = Callable[[int, int, int, int], None]
-"""Takes the records and tokens done, the bytes read, and the bytes of all inputs: 0 where a pipe does not say."""
+Report: TypeAlias = Callable[[int, int, int, int, int], None]
+"""Takes the records done, those of them that failed, the tokens, the bytes read, and the bytes of all inputs: 0 where a
+pipe does not say."""
 
 SECONDS_BETWEEN_LINES = 10
 
@@ -29,7 +30,7 @@ def shown_progress(quiet: bool) -> Generator[Report]:
         yield lines()
 
 
-def nothing(records: int, tokens: int, done: int, total: int) -> None: ...
+def nothing(records: int, failed: int, tokens: int, done: int, total: int) -> None: ...
 
 
 @contextmanager
@@ -38,17 +39,19 @@ def bar() -> Generator[Report]:
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[records]:,} records"),
+        TextColumn("[red]{task.fields[rejected]}"),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
     started = time.monotonic()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None, records=0, rate="")
+        task = progress.add_task("", total=None, records=0, rejected="", rate="")
 
-        def report(records: int, tokens: int, done: int, total: int) -> None:
+        def report(records: int, failed: int, tokens: int, done: int, total: int) -> None:
             rate = token_rate(tokens, time.monotonic() - started)
-            progress.update(task, completed=done, total=total or None, records=records, rate=rate)
+            rejected = f"{failed:,} rejected" if failed else ""
+            progress.update(task, completed=done, total=total or None, records=records, rejected=rejected, rate=rate)
 
         yield report
 
@@ -56,13 +59,15 @@ def bar() -> Generator[Report]:
 def lines() -> Report:
     started = last = time.monotonic()
 
-    def report(records: int, tokens: int, done: int, total: int) -> None:
+    def report(records: int, failed: int, tokens: int, done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last < SECONDS_BETWEEN_LINES:
             return
         last = now
         line = f"{records:,} records, {token_rate(tokens, now - started)}"
+        if failed:
+            line += f", {failed:,} rejected"
         if 0 < done <= total:
             left = timedelta(seconds=round((now - started) * (total - done) / done))
             line += f", {done / total:.0%}, {left} left"

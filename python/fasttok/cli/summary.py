@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fasttok._core import FINDINGS_FILE, RECORDS_FILE, REJECTED_FILE
+from fasttok._core import FINDINGS_FILE, REJECTED_FILE
 from fasttok.cli.output import visible, write
 from fasttok.types import PrepareSummary
 
@@ -22,11 +22,6 @@ def failed_records(summary: PrepareSummary) -> int:
     return sum(summary["failed"].values())
 
 
-def adds_up(summary: PrepareSummary) -> bool:
-    """Whether every record is accounted for."""
-    return summary["records"] == summary["written"] + sum(summary["skipped"].values()) + failed_records(summary)
-
-
 def print_summary(summary: PrepareSummary, output: Path, seconds: float) -> None:
     console = Console(markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
@@ -36,7 +31,7 @@ def print_summary(summary: PrepareSummary, output: Path, seconds: float) -> None
             notes(summary),
             findings(summary, output),
             failures(summary, output),
-            [f"written to {output / RECORDS_FILE}"],
+            [where(summary, output)],
         ):
             if paragraph:
                 console.print()
@@ -64,15 +59,38 @@ def counts(summary: PrepareSummary, seconds: float) -> Table:
     tokens, trained = summary["tokens"], summary["trained_tokens"]
     table.add_row("tokens", f"{tokens:,}")
     table.add_row("  trained", f"{trained:,}", f"{trained / tokens:.1%}" if tokens else "")
-    table.add_row("time", f"{seconds:,.1f} s")
+    lengths = summary["lengths"]
+    for name, length, what in (
+        ("p50", lengths["p50"], "tokens in a row: half of the rows have no more"),
+        ("p90", lengths["p90"], "nine in ten"),
+        ("p99", lengths["p99"], "99 in 100"),
+        ("max", lengths["max"], "the longest"),
+    ):
+        if length is not None:
+            table.add_row(f"  {name}", f"{length:,}", what)
+    table.add_row("time", f"{seconds:,.1f} s", begun(summary))
     return table
+
+
+def begun(summary: PrepareSummary) -> str:
+    if summary["already_done"]:
+        return "it was done already"
+    done = summary["resumed_records"]
+    return f"going on after {done:,} records of a run that was stopped" if done else ""
+
+
+def where(summary: PrepareSummary, output: Path) -> str:
+    files = summary["files"]
+    if len(files) == 1:
+        return f"written to {output / files[0]}"
+    return f"written to {output}: {len(files):,} files, {files[0]} to {files[-1]}"
 
 
 def layouts(summary: PrepareSummary) -> list[str]:
     """How the records were read, if not all of them as messages under their usual names."""
     if all(layout["shape"] == "messages" and not layout["fields"] for layout in summary["layouts"]):
         return []
-    lines = []
+    lines: list[str] = []
     for layout in summary["layouts"]:
         names = [f"{name!r} as {field}" for field, name in layout["fields"].items()]
         files = f" ({layout['files']:,} of the files)" if len(summary["layouts"]) > 1 else ""
@@ -106,6 +124,11 @@ def notes(summary: PrepareSummary) -> list[str]:
             summary["control_string_records"],
             "records with control strings in a text",
             "The likes of <|im_end|> became special tokens, as in the model's own code.",
+        ),
+        (
+            summary["lost_weight_records"],
+            "records with weights that are not written",
+            "The target has no column for weights: what weighs anything trains in full.",
         ),
     )
     lines = [f"{what}: {count:,}. {why}" for count, what, why in cases if count]

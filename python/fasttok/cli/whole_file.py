@@ -5,19 +5,20 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fasttok.bench.error import BenchError
-
 
 def check_place(option: str, path: Path) -> None:
-    """So that nothing is measured for an hour and cannot be written then."""
+    """So that nothing is done for an hour and cannot be written then.
+
+    Raises OSError for a place where no file can be.
+    """
     if path.is_dir():
-        raise BenchError(f"{option}: expected a file, found the folder {path}")
+        raise OSError(f"{option}: expected a file, found the folder {path}")
     if path.exists() and not path.is_file():
-        raise BenchError(f"{option}: expected a file, found something else at {path}")
+        raise OSError(f"{option}: expected a file, found something else at {path}")
     if not path.parent.is_dir():
-        raise BenchError(f"{option}: there is no folder {path.parent}")
+        raise OSError(f"{option}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        raise BenchError(f"{option}: the folder {path.parent} cannot be written to")
+        raise OSError(f"{option}: the folder {path.parent} cannot be written to")
 
 
 @contextmanager
