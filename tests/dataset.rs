@@ -8,24 +8,52 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use fasttok::chat::json::Value;
-use fasttok::dataset::{PrepareOptions, RECORDS_FILE, REJECTED_FILE, Summary, prepare};
-use fasttok::encoder::EncodeOptions;
+use fasttok::dataset::manifest::MANIFEST_FILE;
+use fasttok::dataset::{
+    Begun, PrepareOptions, Prepared, RECORDS_FILE, REJECTED_FILE, Summary, prepare,
+};
 use fasttok::{Encoder, Error, ErrorKind};
 
 fn encoder() -> Encoder {
     Encoder::from_model("kimi-k2.5", None).unwrap()
 }
 
-fn run(inputs: &[PathBuf], output: &Path, threads: usize) -> Result<Summary, Error> {
-    let options = PrepareOptions {
+fn options(inputs: &[PathBuf], output: &Path) -> PrepareOptions<'static> {
+    PrepareOptions {
         inputs: inputs.to_vec(),
         output: output.to_owned(),
-        shape: None,
-        fields: Vec::new(),
-        encode: EncodeOptions::default(),
+        ..PrepareOptions::default()
+    }
+}
+
+fn run(inputs: &[PathBuf], output: &Path, threads: usize) -> Result<Summary, Error> {
+    let options = PrepareOptions {
         num_threads: NonZero::new(threads),
+        ..options(inputs, output)
     };
-    prepare(&encoder(), &options, |_| Ok(()))
+    let Prepared { summary, .. } = prepare(&encoder(), &options, |_| Ok(()))?;
+    Ok(summary)
+}
+
+/// Runs until so many records are written, and stops.
+fn run_until(records: u64, options: &PrepareOptions<'_>) -> Error {
+    let stopped = prepare(&encoder(), options, |progress| {
+        if progress.records >= records {
+            Err(Error::new(ErrorKind::Interrupted, "enough"))
+        } else {
+            Ok(())
+        }
+    });
+    stopped.unwrap_err()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
 }
 
 fn records(folder: &Path) -> String {
@@ -68,11 +96,11 @@ fn every_line_is_written_skipped_or_failed_with_its_place() {
     assert_eq!((summary.records, summary.written), (9, 3));
     assert_eq!(
         summary.skipped.into_iter().collect::<Vec<_>>(),
-        [("blank line", 2)]
+        [("blank line".to_owned(), 2)]
     );
     assert_eq!(
         summary.failed.into_iter().collect::<Vec<_>>(),
-        [("conversation", 2), ("json", 2)]
+        [("conversation".to_owned(), 2), ("json".to_owned(), 2)]
     );
     let places: Vec<(u64, String)> = summary
         .failures
@@ -149,31 +177,79 @@ fn a_file_that_breaks_off_is_reported_and_the_next_one_is_read() {
 }
 
 #[test]
-fn a_job_that_is_stopped_leaves_nothing_and_spares_what_was_there() {
+fn a_run_that_is_stopped_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input.jsonl");
+    // Several chunks, with lines that fail among them.
+    let lines: Vec<_> = (0..60_000)
+        .map(|id| match id % 1000 {
+            7 => "{\"messages\": 7}".to_owned(),
+            _ => good_line(id),
+        })
+        .collect();
+    fs::write(&input, lines.join("\n")).unwrap();
+    let undisturbed = folder.path().join("undisturbed");
+    run(std::slice::from_ref(&input), &undisturbed, 2).unwrap();
+
+    let output = folder.path().join("out");
+    let options = options(&[input], &output);
+    for records in [0, 1] {
+        let error = run_until(records, &options);
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+        assert!(!output.join(RECORDS_FILE).exists());
+        assert_eq!(output.exists(), records > 0);
+    }
+    let done = prepare(&encoder(), &options, |_| Ok(())).unwrap();
+    assert!(matches!(done.begun, Begun::Resumed(records) if 0 < records && records < 60_000));
+    assert_eq!(names(&output), names(&undisturbed));
+    for name in names(&output) {
+        let (one, other) = (output.join(&name), undisturbed.join(&name));
+        assert!(fs::read(one).unwrap() == fs::read(other).unwrap(), "{name}");
+    }
+    let again = prepare(&encoder(), &options, |_| Ok(())).unwrap();
+    assert_eq!(again.begun, Begun::Done);
+    assert_eq!(again.summary.records, 60_000);
+}
+
+#[test]
+fn a_folder_that_was_prepared_otherwise_is_refused_or_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("input.jsonl");
     fs::write(&input, good_line(0)).unwrap();
     let output = folder.path().join("out");
-    run(std::slice::from_ref(&input), &output, 1).unwrap();
+    let mut options = options(std::slice::from_ref(&input), &output);
+    prepare(&encoder(), &options, |_| Ok(())).unwrap();
     let before = records(&output);
 
-    fs::write(&input, good_line(1)).unwrap();
-    let options = PrepareOptions {
-        inputs: vec![input],
-        output: output.clone(),
-        encode: EncodeOptions::default(),
-        num_threads: None,
+    let refusal = |options: &PrepareOptions<'_>| {
+        let error = prepare(&encoder(), options, |_| Ok(())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Option);
+        error.message().to_owned()
     };
-    let stopped = prepare(&encoder(), &options, |progress| {
-        if progress.records > 0 {
-            Err(Error::new(ErrorKind::Interrupted, "enough"))
-        } else {
-            Ok(())
-        }
-    });
-    assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Interrupted);
+    options.keep = vec!["source".to_owned()];
+    let message = refusal(&options);
+    assert!(
+        message.contains("keep was [], now [\"source\"]"),
+        "{message}"
+    );
+    options.keep = Vec::new();
+    // Of the same length, so that only what it holds tells.
+    fs::write(&input, good_line(0).replace("question", "Question")).unwrap();
+    let message = refusal(&options);
+    assert!(message.contains("holds something else"), "{message}");
+    fs::write(&input, good_line(1)).unwrap();
+    let message = refusal(&options);
+    assert!(message.contains(" bytes, now "), "{message}");
     assert_eq!(records(&output), before);
-    assert_eq!(fs::read_dir(&output).unwrap().count(), 1);
+
+    options.overwrite = true;
+    prepare(&encoder(), &options, |_| Ok(())).unwrap();
+    assert!(records(&output).starts_with("{\"id\":1,"));
+
+    // What no manifest tells of is not ours to replace.
+    fs::remove_file(output.join(MANIFEST_FILE)).unwrap();
+    options.overwrite = false;
+    assert!(refusal(&options).starts_with("this file is there already"));
 }
 
 #[test]

@@ -453,7 +453,7 @@ def test_prepare_writes_what_encoding_yields_and_accounts_for_every_line(encoder
     assert (summary["untrained_records"], summary["control_string_records"]) == (0, 5)
     assert summary["dropped_reasoning_records"] == 5
     size = source.stat().st_size
-    assert (calls[0], calls[-1]) == ((0, 0, 0, size), (8, len(batch.input_ids), size, size))
+    assert (calls[0], calls[-1]) == ((0, 0, 0, 0, size), (8, 2, len(batch.input_ids), size, size))
 
 
 def test_what_progress_raises_ends_prepare_and_leaves_no_records(encoder: Encoder, tmp_path: Path) -> None:
@@ -481,7 +481,16 @@ def test_the_examples_in_the_reference_are_true(
         node for node in ast.walk(ast.parse(reference.read_text())) if isinstance(node, ast.ClassDef | ast.FunctionDef)
     ]
     examples = {node.name: doc for node in nodes if ">>>" in (doc := ast.get_docstring(node) or "")}
-    assert set(examples) == {"FasttokError", "Encoder", "encode_batch", "Tokenizer", "mask", "findings", "prepare"}
+    assert set(examples) == {
+        "FasttokError",
+        "Encoder",
+        "encode_batch",
+        "Tokenizer",
+        "mask",
+        "findings",
+        "prepare",
+        "verify",
+    }
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for name, doc in examples.items():
         names = {"fasttok": fasttok, "encoder": encoder}

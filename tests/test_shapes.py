@@ -75,7 +75,7 @@ def test_calls_of_share_gpt_get_kimis_ids(encoder: fasttok.Encoder, tmp_path: Pa
         {"from": "observation", "value": "2"},
         {"from": "gpt", "value": "b"},
     ]
-    calls = [
+    calls: list[dict[str, Any]] = [
         {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": {}}},
         {"id": "functions.g:1", "type": "function", "function": {"name": "g", "arguments": "{}"}},
     ]
@@ -124,7 +124,7 @@ def test_the_command_says_how_it_read(tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", {"question": SAID["user"], "a": SAID["assistant"]})
     done = run(source, "-o", tmp_path / "out", "--field", "response=a")
     assert done.returncode == 0, done.stderr
-    assert "records were read as prompt_response: 'a' as response, 'question' as prompt\n" in done.stdout
+    assert "records were read as prompt_response: 'question' as prompt, 'a' as response\n" in done.stdout
 
 
 @pytest.mark.parametrize("field", ["response", "=a", "response="])
