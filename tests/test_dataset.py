@@ -229,6 +229,8 @@ def test_the_commands_say_what_they_found(tmp_path: Path, capsys: pytest.Capture
     assert main(["stats", str(output)]) == 0
     said = capsys.readouterr().out
     assert "tool_arguments" in said and "p99" in said
+    assert main(["verify", str(output), "--model", "kimi-k2.6"]) == 2
+    assert 'template "kimi-k2.5", and now it is "kimi-k2.6"' in capsys.readouterr().err
     assert main(["verify", str(tmp_path)]) == 2
     assert "found no manifest.json in it" in capsys.readouterr().err
     (output / "tokenized_data.jsonl").write_text("{}\n")

@@ -65,7 +65,8 @@ def prepare(
         list[Path],
         typer.Argument(
             metavar="INPUT",
-            help="JSONL files, plain, gzip or zstd; folders of such; patterns in quotes; - for standard input.",
+            help="JSONL files, plain, gzip or zstd; Parquet and Arrow files; folders of such, or that "
+            "datasets.save_to_disk has made; patterns in quotes; - for standard input.",
         ),
     ],
     output: Annotated[

@@ -28,9 +28,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def encoder_of(folder: Path, model: str | None) -> fasttok.Encoder:
-    """The encoder that a folder was prepared with, as far as the manifest says which that is.
+    """The encoder that a folder was prepared with, as far as the manifest says which that is, or that of `model`.
 
     Raises FasttokError for a model that is not known.
     """
     template = cast("str", read_manifest(folder)["model"]["template"])
-    return fasttok.Encoder(model or template, template=template)
+    if model is None:
+        return fasttok.Encoder(template)
+    # The files of a folder need not say which template is theirs.
+    return fasttok.Encoder(model, template=template if Path(model).is_dir() else None)
