@@ -70,7 +70,7 @@ def test_findings_get_a_file_of_their_own(encoder: Encoder, tmp_path: Path) -> N
     places = [(line["file"], line["line"], line["code"], line["path"]) for line in map(json.loads, lines)]
     assert places[:2] == [(str(chats), 2, *place) for place in FOUND]
     assert [place[1] for place in places] == [2, 2, 3, 3]
-    strict = fasttok.prepare(encoder, [chats], tmp_path / "out", validate="strict")
+    strict = fasttok.prepare(encoder, [chats], tmp_path / "out", validate="strict", overwrite=True)
     assert (strict["written"], strict["failed"], strict["findings"]) == (1, {"validation": 2}, {})
     assert not (tmp_path / "out" / "findings.jsonl").exists()
 
